@@ -21,8 +21,9 @@ from evalkit.core.install_hint import format_install_hint
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError
 from evalkit.llm.model import Provider, Request
+from evalkit.llm.model_families import find_model_facts
 from evalkit.llm.prompts import list_prompt_names
-from evalkit.llm.providers import find_model_capabilities
+from evalkit.llm.request_options import send_with_all_options
 from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, render_vision_test_png
 from evalkit.settings import LOCAL_EXECUTOR, Settings
 from evalkit.store import check_and_describe_database, open_output_folder, parse_output_location
@@ -149,7 +150,7 @@ def _check_models(settings: Settings, *, asks_models: bool) -> Iterator[DoctorCh
         )
         yield check
         if model_name in reviewing_models:
-            vision_check = _check_vision(model_name, answer_text)
+            vision_check = _check_vision(model_name, settings, answer_text)
             # If [vllm_review.reviewers] does not name the model, a lack of vision is reported but is no failure.
             yield vision_check if model_name in reviewer_models else replace(vision_check, is_fine=True)
 
@@ -178,7 +179,7 @@ def _check_model(
         return DoctorCheck(check_name, False, f"{model_name}: {error.message}", error.remedy), None
 
 
-def _check_vision(model_name: str, answer_text: str | None) -> DoctorCheck:
+def _check_vision(model_name: str, settings: Settings, answer_text: str | None) -> DoctorCheck:
     """Check that a model sees images and reads prompts long enough for templates.
 
     ``answer_text``: the model's answer to the test image; None if no question was sent.
@@ -188,23 +189,24 @@ def _check_vision(model_name: str, answer_text: str | None) -> DoctorCheck:
     check_name, remedy = "template reviewer", "Set a model that sees images in the section [vllm_review.reviewers]."
     if model_name == EMBEDDED_MODEL_NAME:
         return DoctorCheck(check_name, True, "embedded: the program's own checks only; no images are looked at")
-    capabilities = find_model_capabilities(model_name)
+    facts = find_model_facts(model_name, settings.context_tokens)
     if answer_text is not None and TEST_IMAGE_TEXT not in answer_text:
         return DoctorCheck(check_name, False, f"{model_name} did not read the number on a test image", remedy)
-    if answer_text is None and capabilities and not capabilities.has_vision:
+    if answer_text is None and facts.has_vision is False:
         return DoctorCheck(check_name, False, f"{model_name} cannot see images", remedy)
-    picture_note = "sees images" if answer_text or capabilities else "images: not known (--live sends one)"
-    if capabilities is None or capabilities.context_tokens is None:
+    picture_note = "sees images" if answer_text or facts.has_vision else "images: not known (--live sends one)"
+    if facts.context_tokens is None:
         context_note = f"its context length is not known: {MIN_CONTEXT_TOKENS:,} tokens are needed"
-    elif capabilities.context_tokens < MIN_CONTEXT_TOKENS:
+    elif facts.context_tokens < MIN_CONTEXT_TOKENS:
         return DoctorCheck(
             check_name,
             False,
-            f"{model_name} reads {capabilities.context_tokens:,} tokens at once, {MIN_CONTEXT_TOKENS:,} are needed",
-            remedy,
+            f"{model_name} reads {facts.context_tokens:,} tokens at once, {MIN_CONTEXT_TOKENS:,} are needed",
+            "Set another model in the section [vllm_review.reviewers], or start your own server with a larger context "
+            "and set context_tokens.",
         )
     else:
-        context_note = f"reads {capabilities.context_tokens:,} tokens at once"
+        context_note = f"reads {facts.context_tokens:,} tokens at once"
     return DoctorCheck(check_name, True, f"{model_name} {picture_note}; {context_note}")
 
 
@@ -220,8 +222,8 @@ async def _send_test_request(provider: Provider, time_limit_seconds: float, *, i
         prompt = 'Which number is in the image? Answer with JSON: {"ready": true, "number": ...}, null if you see none.'
     schema = {"type": "object", "properties": properties, "required": list(properties)}
     try:
-        reply = await provider.send(
-            Request(prompt, schema, time_limit_seconds, (render_vision_test_png(),) if is_reviewer else ())
+        reply = await send_with_all_options(
+            provider, Request(prompt, schema, time_limit_seconds, (render_vision_test_png(),) if is_reviewer else ())
         )
         return reply.text
     finally:

@@ -22,6 +22,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from evalkit.core.model_names import complete_model_name
 from evalkit.core.records import StrictRecord
 from evalkit.core.safe_io import open_regular_file
 from evalkit.errors import UsageError
@@ -34,7 +35,8 @@ _MAX_FILE_BYTES = 16 * 1024**2
 
 #: The five document types; ``classification/types.toml`` defines them.
 DocumentTypeName = Literal["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
-_ModelName = Annotated[str, Field(min_length=1)]
+#: Name of a model; its provider is added if only one can be meant.
+_ModelName = Annotated[str, Field(min_length=1), AfterValidator(complete_model_name)]
 _LanguageCode = Annotated[str, Field(pattern="^[a-z]{2}$")]
 _EntryPointName = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -355,9 +357,12 @@ class Settings(BaseSettings):
     """Maximum number of simultaneous calls of language models; fewer are made while a provider limits the rate."""
     call_seconds: float = Field(60, gt=0, le=3_600)
     """Seconds that one question to a language model may take, including retries and the waits between them."""
-    window_characters: int = Field(400_000, ge=1_000)
+    window_characters: int | None = Field(None, ge=1_000)
     """Maximum number of characters of a document in one question; a longer document is sent in parts, one question
-    each."""
+    each. None: as many as all models in use can read, 400000 if that is unknown."""
+    context_tokens: int | None = Field(None, ge=1_024)
+    """Number of tokens that the model on a server of your own reads at once, as the server was started
+    (Ollama: ``OLLAMA_CONTEXT_LENGTH``). None: what is known about the model; for Ollama that is 4096."""
     pictures_per_document: int = Field(12, ge=0, le=100)
     """Maximum number of pages of a document whose pictures are sent to a model that sees: pages that were read poorly,
     or have tick boxes, stamps or tables. 0: none."""
@@ -369,8 +374,16 @@ class Settings(BaseSettings):
     """The address for models ``openai:…``: any server that speaks OpenAI's protocol."""
     anthropic_base_url: str | None = None
     """The address for Anthropic's models. None: Anthropic's own; set it for a gateway."""
+    mistral_base_url: str | None = None
+    """The address of Mistral's models. None: Mistral's own; set it for a gateway."""
     ollama_base_url: str | None = None
     """The address of the Ollama server. None: ``http://127.0.0.1:11434/v1``."""
+    llamacpp_base_url: str | None = None
+    """The address of llama.cpp's server. None: ``http://127.0.0.1:8080/v1``."""
+    lmstudio_base_url: str | None = None
+    """The address of LM Studio's server. None: ``http://127.0.0.1:1234/v1``."""
+    vllm_base_url: str | None = None
+    """The address of the vLLM server. None: ``http://127.0.0.1:8000/v1``."""
     reliability_loop: ReliabilityLoopSettings = ReliabilityLoopSettings()
     vllm_review: TemplateReviewSettings = TemplateReviewSettings()
     traps_file: str | None = Field(None, min_length=1)

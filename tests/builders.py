@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from evalkit.classification.classifier_answer import extract_quote
 from evalkit.classification.findings import Finding, Findings
-from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.schema import ClassificationOutput, Evidence
 from evalkit.classification.v2_consistency import EXPERT_QUESTION_CODES
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.issue import Issue, IssueSeverity
@@ -228,6 +229,50 @@ def doc2_6_answer() -> Json:
 def parse_answer(value: Json) -> ClassificationOutput:
     """The answer as the rules see it."""
     return ClassificationOutput.model_validate(value)
+
+
+def compose_model_answer(value: ClassificationOutput, bundle: DocumentBundle, notes: str = "") -> Json:
+    """What a language model that thinks so is asked to write: quotes by their place, nothing that is computed."""
+    return {
+        "segments": [
+            {
+                "start_page": part.start_page,
+                "end_page": part.end_page,
+                "notes": notes,
+                "reasoning": part.reasoning,
+                "types": [
+                    {
+                        "evidence": [_name_place(quote, bundle) for quote in row.top_evidence],
+                        "document_type": row.document_type.value,
+                        "presence_level": row.presence_level.value,
+                        "confidence": row.confidence,
+                    }
+                    for row in part.segment_composition
+                    if row.presence_level != NO_EVIDENCE
+                ],
+            }
+            for part in value.segments
+        ],
+        "vendor_signals": list(value.vendor_signals),
+        "self_evaluation": "",
+    }
+
+
+def _name_place(quote: Evidence, bundle: DocumentBundle) -> Json:
+    page, words = bundle.page(quote.page), quote.snippet.split()
+    number = next(
+        (
+            number
+            for number, text in enumerate(page.paragraphs, 1)
+            if quote.snippet.startswith(text) or quote.snippet in text
+        ),
+        1,
+    )
+    for count in range(3, len(words) + 1):
+        first, last = " ".join(words[:count]), " ".join(words[-count:])
+        if (extract_quote(page, number, first, last) or "").split() == words:
+            return {"page": quote.page, "paragraph": number, "first_words": first, "last_words": last}
+    raise ValueError("the quote is not on its page")
 
 
 def copy_with(value: Json, changes: Mapping[str, Any]) -> Json:

@@ -133,7 +133,7 @@ function render({ model, el: root }) {
             one.evidence.map((quote) => el("button", {
               class: "ek-evidence", title: `show page ${quote.page}`, "data-focus": `evidence ${claim.segment} ${one.type} ${quote.page} ${quote.snippet}`,
               onclick: () => send("evidence", { page: quote.page, snippet: quote.snippet }),
-            }, el("span", { class: "ek-muted", text: `page ${quote.page}: ` }), el("span", { class: "ek-words", text: `“${quote.snippet}”` })))))))),
+            }, el("span", { class: "ek-muted", text: `${quote.place}: ` }), el("span", { class: "ek-words", text: `“${quote.snippet}”` })))))))),
       earlierReviews(shown.earlier),
       shown.issues.filter((one) => one.issue_id === model.get("selected")).map(answers));
     for (const one of root.querySelectorAll("details > summary")) one.parentElement.open = unfolded.includes(one.textContent);

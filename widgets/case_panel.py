@@ -235,7 +235,14 @@ def _render_program_claims(packet: SMEPacket) -> list[dict[str, Any]]:
                     "presence": PRESENCE_WORDS[presence.presence_level],
                     "confidence": f"{presence.confidence:.2f}",
                     "share": f"{presence.segment_share:.2f}",
-                    "evidence": [{"page": quote.page, "snippet": quote.snippet} for quote in presence.top_evidence],
+                    "evidence": [
+                        {
+                            "page": quote.page,
+                            "place": f"{'picture of ' if quote.seen_in_picture else ''}page {quote.page}",
+                            "snippet": quote.snippet,
+                        }
+                        for quote in presence.top_evidence
+                    ],
                 }
                 for presence in segment.segment_composition
                 if presence.presence_level is not PresenceLevel.NO_EVIDENCE

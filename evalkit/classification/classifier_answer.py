@@ -1,28 +1,54 @@
-"""Language model's classification, whose quotes are given by their place.
+"""Language model's classification: what is asked of a model, and what is computed from its answer.
 
-Long quotes cost tokens, stop some models for recitation, and get words wrong. So a model names page, paragraph, first
-and last words, and the quote is cut out of the bundle. A quote that the model wrote out is kept and checked by V4
-like any other, and so are words that the model read only in a page's picture.
+A model states what only a reader can know, in the order in which a reader decides: what the pages show, what speaks for
+and against, the evidence, and then the types. Long quotes cost tokens, stop some models for recitation, and get words
+wrong. So evidence is named by page, paragraph, first and last words, and the quote is cut out of the bundle. Counts,
+shares, the mixture and the dominant types follow from these statements and are computed here.
+
+What a model states although it was not asked, such as a count, a share or a quote in full, is kept: V1, V2 and V4 find
+its errors as in any other system's answer. So are words that it read only in a page's picture.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
+from itertools import accumulate
 from operator import itemgetter
 from typing import Any
 
-from evalkit.classification.answer_normalisation import normalise_answer
-from evalkit.classification.schema import ClassificationOutput, Evidence, Segment, TypePresence
+from pydantic import BaseModel, ConfigDict, Field
+
+from evalkit.classification.schema import (
+    ClassificationOutput,
+    DocumentType,
+    Evidence,
+    MixtureEntry,
+    PresenceLevel,
+    Segment,
+    StrictFiniteFloat,
+    StrictInt,
+    TypePresence,
+    compute_mixture,
+    normalise_shares,
+)
+from evalkit.classification.v2_consistency import choose_overall_type
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
-from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.json_schema import build_inlined_json_schema
 
 #: A passage with more words is no quote: first and last words that are far apart may be chance matches.
 MAX_EXTRACTED_QUOTE_WORDS = 60
+
+#: Share of a segment for a type that is only mentioned in it.
+MENTION_SHARE = 0.02
+#: Smallest share of an embedded document; above the share up to which V4 demands no quote that shows the type.
+MIN_EMBEDDED_SHARE = 0.12
+#: Largest share of all types of a segment beside a PRIMARY type.
+MAX_SECONDARY_SHARE = 0.45
 
 
 def extract_quote(page: Page, paragraph_number: int | None, first_words: str, last_words: str) -> str | None:
@@ -55,28 +81,87 @@ def _extract_shortest_passage(text: str, first_words: str, last_words: str) -> s
     return passage if 0 < len(passage.split()) <= MAX_EXTRACTED_QUOTE_WORDS else None
 
 
-class _EvidenceReference(Evidence):
-    snippet: str = ""
-    paragraph: int | None = None
+class _AnswerPart(BaseModel):
+    """Part of a model's answer, whose order of fields is the schema's; docstrings of fields are its descriptions."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+
+
+class EvidenceAnswer(_AnswerPart):
+    """A passage that a model names as evidence."""
+
+    page: StrictInt
+    """Its page"""
+    paragraph: int | None = Field(None, strict=True)
+    """Its paragraph's number"""
     first_words: str = ""
+    """Its first 3 or 4 words"""
     last_words: str = ""
+    """Its last 3 or 4 words"""
     words_in_picture: str = ""
+    """Its words, if only the picture shows them"""
+    snippet: str = ""
+    anchors_found: tuple[str, ...] = ()
 
 
-class _PresenceWithReferences(TypePresence):
-    top_evidence: tuple[_EvidenceReference, ...] = ()
+class PresenceAnswer(_AnswerPart):
+    """A type that a model finds in a segment."""
+
+    evidence: tuple[EvidenceAnswer, ...] = ()
+    """Up to 3 passages"""
+    document_type: DocumentType
+    """What it speaks for"""
+    presence_level: PresenceLevel
+    """As defined above"""
+    confidence: StrictFiniteFloat
+    """0 to 1, earned by the evidence"""
+    segment_share: float | None = Field(None, strict=True, allow_inf_nan=False)
 
 
-class _SegmentWithReferences(Segment):
-    segment_composition: tuple[_PresenceWithReferences, ...]
+class SegmentAnswer(_AnswerPart):
+    """A page range that a model takes for one source document."""
+
+    start_page: StrictInt
+    """First page"""
+    end_page: StrictInt
+    """Last page"""
+    notes: str = ""
+    """Titles, letterheads, counts, authors"""
+    reasoning: str = ""
+    """Strongest signs for and against, briefly"""
+    types: tuple[PresenceAnswer, ...]
+    """Types other than NO_EVIDENCE"""
+    segment_index: int | None = Field(None, strict=True)
+    segment_page_count: int | None = Field(None, strict=True)
+    dominant_type: DocumentType | None = None
 
 
-class _AnswerWithReferences(ClassificationOutput):
-    segments: tuple[_SegmentWithReferences, ...]
+class ClassificationAnswer(_AnswerPart):
+    """What a model is asked to state about a document."""
+
+    segments: tuple[SegmentAnswer, ...]
+    """In page order"""
+    vendor_signals: tuple[str, ...] = ()
+    """Laboratories in letterheads or as performers"""
+    self_evaluation: str | dict[str, Any] | None = None
+    """What you are least sure of, briefly"""
+    number_of_segments: int | None = Field(None, strict=True)
+    document_mixture: tuple[MixtureEntry, ...] = ()
+    dominant_type_overall: DocumentType | None = None
 
 
-class _RequestedAnswer(_AnswerWithReferences):
+class _RequestedAnswer(ClassificationAnswer):
     self_evaluation: str | None = None  # text only: a provider's structured output allows no object without named keys
+    """What you are least sure of, briefly"""
+
+
+#: Fields that are read if a model states them, but are not asked for.
+_UNASKED_FIELDS = frozenset(
+    (
+        *("number_of_segments", "document_mixture", "dominant_type_overall", "segment_index", "segment_page_count"),
+        *("dominant_type", "segment_share", "snippet", "anchors_found"),
+    )
+)
 
 
 @cache
@@ -85,12 +170,11 @@ def build_answer_schema(*, has_pictures: bool = False) -> Mapping[str, Any]:
 
     ``has_pictures``: pictures of pages are sent too, so that evidence may have words of a picture.
     """
-    # That a quote was seen follows from where the model wrote it.
-    unasked_names = {"seen_in_picture"} if has_pictures else {"seen_in_picture", "words_in_picture"}
-    return _drop_properties(build_inlined_json_schema(_RequestedAnswer), unasked_names)
+    unasked_fields = _UNASKED_FIELDS if has_pictures else _UNASKED_FIELDS | {"words_in_picture"}
+    return _drop_properties(build_inlined_json_schema(_RequestedAnswer), unasked_fields)
 
 
-def _drop_properties(schema: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+def _drop_properties(schema: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
     """Return a copy of a JSON Schema without properties of these names, at any depth."""
     reduced = dict(schema)
     if "items" in schema:
@@ -105,30 +189,126 @@ def _drop_properties(schema: Mapping[str, Any], names: set[str]) -> dict[str, An
     return reduced
 
 
-def normalise_classifier_answer(answer_text: str) -> NormalisedAnswer:
-    """Normalise a model's answer to the shape of a classification with places.
-
-    AnswerTextError if the text is not one JSON value; AnswerShapeError if the answer contradicts itself.
-    """
-    return normalise_answer(answer_text, _AnswerWithReferences)
-
-
-def parse_answer_and_cut_quotes(answer_text: str, bundle: DocumentBundle) -> ClassificationOutput:
-    """Parse a model's answer and replace quotes given by place by the page's words.
+def parse_and_complete_answer(answer_text: str, bundle: DocumentBundle) -> ClassificationOutput:
+    """Parse a model's answer, cut its quotes out of the pages, and compute what it does not state.
 
     pydantic.ValidationError if the answer has another shape.
     """
-    answer = _AnswerWithReferences.model_validate_json(answer_text)
-    answer_json = answer.to_json()
-    for segment, located_segment in zip(answer_json["segments"], answer.segments, strict=True):
-        for presence_json, presence in zip(
-            segment["segment_composition"], located_segment.segment_composition, strict=True
-        ):
-            presence_json["top_evidence"] = [_resolve_evidence(evidence, bundle) for evidence in presence.top_evidence]
-    return ClassificationOutput.model_validate(answer_json)
+    answer = ClassificationAnswer.model_validate_json(answer_text)
+    segments = tuple(_complete_segment(index, segment, bundle) for index, segment in enumerate(answer.segments, 1))
+    is_mixture_stated = "document_mixture" in answer.model_fields_set
+    mixture = answer.document_mixture if is_mixture_stated else compute_mixture(segments)
+    return ClassificationOutput(
+        dominant_type_overall=answer.dominant_type_overall
+        if "dominant_type_overall" in answer.model_fields_set
+        else choose_overall_type(segments, mixture),
+        number_of_segments=len(segments) if answer.number_of_segments is None else answer.number_of_segments,
+        segments=segments,
+        document_mixture=mixture,
+        vendor_signals=answer.vendor_signals,
+        self_evaluation=answer.self_evaluation,
+    )
 
 
-def _resolve_evidence(evidence: _EvidenceReference, bundle: DocumentBundle) -> Evidence:
+def _complete_segment(index: int, answer: SegmentAnswer, bundle: DocumentBundle) -> Segment:
+    page_count = answer.end_page - answer.start_page + 1
+    primary_types = {
+        presence.document_type for presence in answer.types if presence.presence_level is PresenceLevel.PRIMARY
+    }
+    # Two types of level PRIMARY contradict each other: the segment has no dominant type, which V2 raises.
+    computed_type = next(iter(primary_types)) if len(primary_types) == 1 else None
+    return Segment(
+        segment_index=index if answer.segment_index is None else answer.segment_index,
+        start_page=answer.start_page,
+        end_page=answer.end_page,
+        segment_page_count=page_count if answer.segment_page_count is None else answer.segment_page_count,
+        dominant_type=answer.dominant_type if "dominant_type" in answer.model_fields_set else computed_type,
+        reasoning=answer.reasoning,
+        segment_composition=tuple(_complete_presences(answer, bundle)),
+    )
+
+
+def _complete_presences(segment: SegmentAnswer, bundle: DocumentBundle) -> Iterator[TypePresence]:
+    """Yield the stated presences, and then the types that were left out, as NO_EVIDENCE.
+
+    If shares are stated, nothing is computed or added: V1 and V2 find what is missing or wrong.
+    """
+    presences = segment.types
+    if all(presence.segment_share is None for presence in presences):
+        stated_types = {presence.document_type for presence in presences}
+        presences += tuple(
+            PresenceAnswer(document_type=kind, presence_level=PresenceLevel.NO_EVIDENCE, confidence=0.0)
+            for kind in DocumentType
+            if kind not in stated_types
+        )
+        shares = _estimate_shares(segment, presences, bundle)
+    else:
+        shares = [presence.segment_share or 0.0 for presence in presences]
+    for presence, share in zip(presences, shares, strict=True):
+        yield TypePresence(
+            document_type=presence.document_type,
+            presence_level=presence.presence_level,
+            confidence=presence.confidence,
+            segment_share=share,
+            top_evidence=tuple(_resolve_evidence(evidence, bundle) for evidence in presence.evidence),
+        )
+
+
+def _estimate_shares(
+    segment: SegmentAnswer, presences: Sequence[PresenceAnswer], bundle: DocumentBundle
+) -> list[float]:
+    """Estimate the shares of a segment from presence levels and the places of the evidence.
+
+    MENTION_ONLY has ``MENTION_SHARE``. EMBEDDED_RAW has the part of the segment's paragraphs from its first to its last
+    passage, at least ``MIN_EMBEDDED_SHARE``. PRIMARY has the rest: the other types together never have more than
+    ``MAX_SECONDARY_SHARE`` beside it. Several types of level PRIMARY have equal parts. Without PRIMARY the others share
+    the whole, and without any type all have equal shares.
+    """
+    positions_by_page = _number_paragraphs(segment, bundle)
+    weights = [
+        MENTION_SHARE
+        if presence.presence_level is PresenceLevel.MENTION_ONLY
+        else _measure_extent(presence, positions_by_page)
+        if presence.presence_level is PresenceLevel.EMBEDDED_RAW
+        else 0.0
+        for presence in presences
+    ]
+    primary_indices = [
+        index for index, presence in enumerate(presences) if presence.presence_level is PresenceLevel.PRIMARY
+    ]
+    secondary_total = sum(weights)
+    if primary_indices:
+        scale = min(1.0, MAX_SECONDARY_SHARE / secondary_total) if secondary_total else 0.0
+        weights = [weight * scale for weight in weights]
+        for index in primary_indices:
+            weights[index] = (1 - secondary_total * scale) / len(primary_indices)
+    elif not secondary_total:
+        weights = [1.0] * len(presences)
+    return normalise_shares(weights)
+
+
+def _number_paragraphs(segment: SegmentAnswer, bundle: DocumentBundle) -> dict[int, range]:
+    """Count the segment's paragraphs; return the numbers of those on each page."""
+    page_numbers = range(max(segment.start_page, 1), min(segment.end_page, bundle.total_pages) + 1)
+    counts = [max(len(bundle.page(page_number).paragraphs), 1) for page_number in page_numbers]
+    ends = list(accumulate(counts))
+    return {
+        page_number: range(end - count, end) for page_number, count, end in zip(page_numbers, counts, ends, strict=True)
+    }
+
+
+def _measure_extent(presence: PresenceAnswer, positions_by_page: Mapping[int, range]) -> float:
+    positions = [
+        page_positions[min(max((evidence.paragraph or 1) - 1, 0), len(page_positions) - 1)]
+        for evidence in presence.evidence
+        if (page_positions := positions_by_page.get(evidence.page))
+    ]
+    total = sum(map(len, positions_by_page.values()))
+    extent = (max(positions) - min(positions) + 1) / total if positions else 0.0
+    return max(extent, MIN_EMBEDDED_SHARE)
+
+
+def _resolve_evidence(evidence: EvidenceAnswer, bundle: DocumentBundle) -> Evidence:
     snippet = evidence.snippet
     if not snippet and 1 <= evidence.page <= bundle.total_pages:
         page = bundle.page(evidence.page)
@@ -141,7 +321,7 @@ def _resolve_evidence(evidence: _EvidenceReference, bundle: DocumentBundle) -> E
     )
 
 
-def _join_location_words(evidence: _EvidenceReference) -> str:
+def _join_location_words(evidence: EvidenceAnswer) -> str:
     """Join the first and last words of a passage that is not on its page.
 
     V4 then reports this quote as absent.

@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
+    Evidence,
     PresenceLevel,
     Segment,
+    load_judging_guide,
     load_type_definitions,
 )
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.issue import Agent, Issue, IssueSeverity, number_issues
-from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import Answer, DocumentQuestion
-from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_output, fill_prompt_template
+from evalkit.llm.prompts import describe_pictures, fence_document, fence_text, fill_prompt_template
 
 VerifierName = Literal["V2", "V3", "V4"]
 #: First and last page, both included.
@@ -35,34 +35,46 @@ PageRange = tuple[int, int]
 #: Maximum length of the words of a page that an issue shows.
 MAX_SHOWN_LENGTH = 80
 
+#: Words at each end of a long quote that verifiers' models are shown.
+_SHOWN_END_WORDS = 4
+
 #: Issue code of each verifier's findings in the text, from rules or from a model.
 TEXT_FINDING_CODES: dict[VerifierName, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
 
 
 class Finding(BaseModel):
-    """One thing a verifier found in the text. Flat, so that any provider's structured output can carry it."""
+    """One thing a verifier found in the text. Flat, so that any provider's structured output can carry it.
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    The docstrings of the fields are the schema's descriptions.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
     reasoning: str
-    """Why, before the verdict."""
+    """Why"""
     severity: IssueSeverity
+    """BLOCKER: a main type is wrong beyond doubt; MAJOR: a person must look; MINOR: a remark"""
     message: str
-    """One sentence for the expert."""
+    """A sentence for a clinician"""
     segment_index: int | None = None
+    """Its segment"""
     document_type: str | None = None
+    """Its type"""
     page: int | None = None
+    """Its page"""
     quote: str | None = None
-    """The words of the document it rests on."""
+    """Its words, copied"""
     suggested_fix: str = ""
+    """What to change"""
 
 
 class Findings(BaseModel):
     """A verifier's whole answer; an empty list says that it looked and found nothing."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     findings: tuple[Finding, ...]
+    """Empty if all is right"""
 
 
 @dataclass(frozen=True)
@@ -78,17 +90,17 @@ class VerifierQuestion(DocumentQuestion[Findings]):
     pages: PageRange | None = None
     """First and last page that the question is about; None: the whole document."""
     answer_type: type[Findings] = Findings
+    images: tuple[bytes, ...] = ()
+    pictured_pages: tuple[int, ...] = ()
 
     def render_prompt(self) -> str:
         """Render the prompt: document first, then the claims, instructions last.
 
         The document's part is the same for all verifiers, so that a provider can cache it.
         """
-        return render_verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
-
-    def normalise_answer(self, text: str) -> NormalisedAnswer:
-        """Normalise the model's JSON to ``Findings``; a bare list is accepted."""
-        return normalise_answer(text, self.answer_type)
+        return render_verifier_prompt(
+            self.prompt_name, self.classification, self.bundle, self.pages, self.pictured_pages
+        )
 
     def offline(self) -> Findings:
         """Return the findings of the verifier's rules on these pages; cached."""
@@ -101,23 +113,41 @@ class VerifierQuestion(DocumentQuestion[Findings]):
 
 
 def render_verifier_prompt(
-    prompt_name: str, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
+    prompt_name: str,
+    classification: ClassificationOutput,
+    bundle: DocumentBundle,
+    pages: PageRange | None = None,
+    pictured_pages: Sequence[int] = (),
 ) -> str:
     """Fill the named prompt with document, type definitions and classification.
 
-    ``pages``: only these pages and the segments that have one of them; None: all.
+    ``pages``: only these pages and the segments that have one of them; None: all. ``pictured_pages``: whose pictures
+    are sent.
     """
-    return fill_prompt_template(
+    prompt = fill_prompt_template(
         prompt_name,
         document=fence_document(bundle, bundle.iter_pages(*pages) if pages else None),
-        types=_render_type_definitions(),
-        classification=fence_model_output(bundle, extract_unrepairable_claims(classification, pages)),
+        guide=render_judging_guide(),
+        classification=fence_text(render_unrepairable_claims(classification, pages), "classification", bundle.sha256),
     )
+    return prompt + describe_pictures("Page_Pictures_For_Verifiers", pictured_pages)
 
 
 @cache
-def _render_type_definitions() -> str:
-    return dump_compact_json(load_type_definitions())
+def render_judging_guide() -> str:
+    """Render types, presence levels and worked examples as text for a prompt."""
+    types, guide = load_type_definitions(), load_judging_guide()
+    return "\n".join(
+        [
+            *(
+                f"{kind.value}: {types[kind.value]['definition']} {'; '.join(types[kind.value]['includes'])}."
+                for kind in DocumentType
+            ),
+            *(f"{level}: {meaning}." for level, meaning in guide["presence_levels"].items()),
+            "Examples:",
+            *(f"{example['case']}: {example['judgement']}" for example in guide["examples"]),
+        ]
+    )
 
 
 def _is_about_pages(finding: Finding, pages: PageRange | None) -> bool:
@@ -128,42 +158,47 @@ def _is_about_pages(finding: Finding, pages: PageRange | None) -> bool:
     return pages is None or pages[0] - (pages[0] == 1) < (finding.page or 1) <= pages[1]
 
 
-def extract_unrepairable_claims(answer: ClassificationOutput, pages: PageRange | None = None) -> dict[str, Any]:
-    """Return the parts of a classification that no repair may change, as JSON values.
+def render_unrepairable_claims(answer: ClassificationOutput, pages: PageRange | None = None) -> str:
+    """Render the parts of a classification that no repair may change, as lines for a prompt.
 
-    Verifiers are asked about these parts only: after a repair the question is the same, so its answer is reused.
-    ``pages`` (first and last): only segments that have one of these pages; None: all segments.
+    Verifiers are asked about these parts only: after a repair the question is the same, so its answer is reused. They judge
+    for themselves, so the classifier's reasoning is left out. Of a long quote they get both ends: they have the page, and
+    rules compare its words. ``pages`` (first and last): only segments that have one of these pages; None: all segments.
     """
-    return {
-        "dominant_type_overall": answer.dominant_type_overall,
-        "segments": [
-            {
-                "segment_index": segment.segment_index,
-                "start_page": segment.start_page,
-                "end_page": segment.end_page,
-                "dominant_type": segment.dominant_type,
-                "reasoning": segment.reasoning,
-                "types": [
-                    {
-                        "document_type": presence.document_type,
-                        "presence_level": presence.presence_level,
-                        "confidence": presence.confidence,
-                        "top_evidence": [evidence.model_dump() for evidence in presence.top_evidence],
-                    }
-                    for presence in segment.segment_composition
-                    if presence.presence_level is not PresenceLevel.NO_EVIDENCE
-                ],
-            }
-            for segment in answer.segments
-            if pages is None or (segment.start_page <= pages[1] and pages[0] <= segment.end_page)
-        ],
-        "document_types": {
-            entry.document_type: entry.presence_level
-            for entry in answer.document_mixture
-            if entry.presence_level is not PresenceLevel.NO_EVIDENCE
-        },
-        "vendor_signals": list(answer.vendor_signals),
-    }
+    overall_levels = [
+        f"{entry.document_type} {entry.presence_level}"
+        for entry in answer.document_mixture
+        if entry.presence_level is not PresenceLevel.NO_EVIDENCE
+    ]
+    lines = [
+        f"Whole file: {answer.dominant_type_overall or 'cannot tell'} ({', '.join(overall_levels)})",
+        f"Vendors: {_join_words('; '.join(answer.vendor_signals)) or 'none'}",
+    ]
+    for segment in answer.segments:
+        if pages is None or (segment.start_page <= pages[1] and pages[0] <= segment.end_page):
+            lines.append(
+                f"Segment {segment.segment_index}, pages {segment.start_page}-{segment.end_page}: "
+                f"{segment.dominant_type or 'cannot tell'}"
+            )
+            lines += [
+                f"- {presence.document_type} {presence.presence_level} {presence.confidence:g}: "
+                + "; ".join(map(_render_evidence, presence.top_evidence))
+                for presence in segment.segment_composition
+                if presence.presence_level is not PresenceLevel.NO_EVIDENCE
+            ]
+    return "\n".join(lines)
+
+
+def _render_evidence(evidence: Evidence) -> str:
+    return f'p{evidence.page} "{_join_words(evidence.snippet)}"' + " (seen_in_picture)" * evidence.seen_in_picture
+
+
+def _join_words(text: str) -> str:
+    """Join the words of a text in one line; of a long text only those at both ends."""
+    words = text.split()
+    if len(words) > 2 * _SHOWN_END_WORDS:
+        words[_SHOWN_END_WORDS:-_SHOWN_END_WORDS] = ["…"]
+    return " ".join(words)
 
 
 def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, DocumentType]]:

@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
-from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.document_result import Attempt, UsageReport, UsageTotal
 from evalkit.classification.findings import (
+    VerifierQuestion,
     build_agent_failure_issue,
     drop_model_issues_covered_by_rules,
     is_agent_failure_issue,
@@ -29,6 +29,7 @@ from evalkit.classification.page_windows import find_issues_within_windows, join
 from evalkit.classification.patient_check import ANY_PATIENT, PATIENT_CODES, PatientExpectation
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.supplied_classification import normalise_classification
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker, find_share_sum_issues
 from evalkit.classification.v3_traps import V3TrapDetector
@@ -38,6 +39,7 @@ from evalkit.classification.v4_evidence_quality import (
 )
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
 from evalkit.classification.verifiers import (
+    MergedQuestion,
     MergedVerifier,
     Verifier,
     create_shipped_verifiers,
@@ -49,10 +51,14 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.language import get_language_name
 from evalkit.documents.page_damage import build_damage_issues
 from evalkit.issue import Issue, IssueSeverity, number_issues
+from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.answer_text import AnswerTextError
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import Answer, AnswerShapeError, AnswerT, Model, Question, Usage
+from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 from evalkit.store import encode_canonical_json
+
+if TYPE_CHECKING:
+    from evalkit.documents.page_pictures import PageImage
 
 T = TypeVar("T")
 
@@ -103,6 +109,7 @@ class RetryOrchestrator:
         own_verifiers: Sequence[Verifier] = (),
         include_rule_findings: bool = True,
         languages: Sequence[str] = ("en",),
+        seeing_roles: Collection[str] = (),
     ) -> None:
         """Set up the verifiers and the model that they ask.
 
@@ -110,13 +117,15 @@ class RetryOrchestrator:
         one question each for V2, V3 and V4, "lean" one for all three. ``window_characters``: maximum size of the part of a
         document that one question is about; None: the whole document. ``own_verifiers``: a site's verifiers, which run after
         V4. ``include_rule_findings`` False: only models answer the verifiers' questions, so that mutation testing can measure
-        the models. ``languages``: ISO 639-1 codes of the languages that documents may be in.
+        the models. ``languages``: ISO 639-1 codes of the languages that documents may be in. ``seeing_roles``: roles, in
+        small letters, whose model sees pictures.
         """
         self._model = model or EmbeddedModel()
         self._profile = profile
         self._window_characters = window_characters
         self._include_rule_findings = include_rule_findings
         self._languages = languages
+        self.seeing_roles = seeing_roles
         self._lossless_repair = lossless_repair
         self._on_agent_failure = on_agent_failure
         self._v3 = v3
@@ -125,14 +134,19 @@ class RetryOrchestrator:
         self._autofix = autofix or AutoFixEngine()
 
     async def evaluate(
-        self, bundle: DocumentBundle, supplied: Any = None, patient_expectation: PatientExpectation = ANY_PATIENT
+        self,
+        bundle: DocumentBundle,
+        supplied: Any = None,
+        patient_expectation: PatientExpectation = ANY_PATIENT,
+        page_images: Sequence[PageImage] = (),
     ) -> ClassificationOutcome:
         """Classify and verify a document, and decide on the classification.
 
         ``supplied``: classification by another system, as text or JSON value, or :class:`UnparseableClassification`; None:
         the model classifies. ``patient_expectation``: number and identity of the patients that the file may be about.
+        ``page_images``: pictures of pages for the models that see.
         """
-        question_cache = _QuestionCache(self._model)
+        question_cache = _QuestionCache(self._model, page_images, self.seeing_roles)
         issue_numbering = _IssueNumbering()
         prior_issues = issue_numbering.assign_ids(
             number_issues("reader", collect_reader_issues(bundle, self._languages))
@@ -152,7 +166,7 @@ class RetryOrchestrator:
             else V2ConsistencyChecker(patient_expectation, weights)
         )
         verifiers = (
-            *create_shipped_verifiers(v2, self._v3),
+            *create_shipped_verifiers(v2, self._v3, question_cache.pictured_pages if supplied is None else ()),
             *self._own_verifiers,
         )
         return await self._verify_and_repair_in_rounds(
@@ -167,7 +181,9 @@ class RetryOrchestrator:
         if supplied is not None:
             return _read_supplied_classification(supplied, question_cache)
         page_ranges = split_into_windows(bundle, self._window_characters)
-        model_answers = await question_cache.ask_all(ClassifierQuestion(bundle, pages) for pages in page_ranges)
+        model_answers = await question_cache.ask_all(
+            ClassifierQuestion(bundle, pages, question_cache.classifier_images) for pages in page_ranges
+        )
         classifications = [answer.value for answer in model_answers if answer.value is not None]
         if len(classifications) == len(model_answers):
             window_answers = list(zip(page_ranges, classifications, strict=True))
@@ -388,10 +404,15 @@ class RetryOrchestrator:
 
 
 class _QuestionCache:
-    """Cache of a document's answered questions, which also adds up usage and changes."""
+    """Cache of a document's answered questions, which also adds up usage and changes.
 
-    def __init__(self, model: Model) -> None:
+    To verifiers' questions it adds pictures, if the role's model sees.
+    """
+
+    def __init__(self, model: Model, page_images: Sequence[PageImage], seeing_roles: Collection[str]) -> None:
         self._model = model
+        self._page_images = page_images
+        self._seeing_roles = seeing_roles
         self._answers_by_key: dict[tuple[object, ...], Answer[Any]] = {}
         self._usage_by_role: dict[str, dict[tuple[object, ...], Usage]] = defaultdict(dict)
         self.unanswered_agents: frozenset[str] = frozenset()
@@ -399,7 +420,18 @@ class _QuestionCache:
         self.changes: list[str] = []
         """Lossless changes made to read the answers, as ``role: change``."""
 
+    @property
+    def classifier_images(self) -> Sequence[PageImage]:
+        """Pictures for the classifier's model."""
+        return self._page_images if ClassifierQuestion.role in self._seeing_roles else ()
+
+    @property
+    def pictured_pages(self) -> set[int]:
+        """Pages whose pictures the classifier's model has and whose text may lack words."""
+        return {image.page_number for image in self.classifier_images if image.may_show_unread_words}
+
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
+        question = self._add_pictures(question)
         key = question.role, question.prompt(), question.images
         if key not in self._answers_by_key:
             answer = await self._model.ask(question)
@@ -409,6 +441,34 @@ class _QuestionCache:
                 return answer
             self._answers_by_key[key] = answer
         return self._answers_by_key[key]
+
+    def _add_pictures(self, question: Question[AnswerT]) -> Question[AnswerT]:
+        """Return a verifier's question with pictures of the pages that text cannot judge.
+
+        These are pages that were read poorly or not at all, and pages of which the answer quotes the picture.
+        """
+        if not isinstance(question, VerifierQuestion | MergedQuestion):
+            return question
+        first_page, last_page = question.pages or (1, question.bundle.total_pages)
+        quoted_pages = {
+            evidence.page
+            for segment in question.classification.segments
+            for presence in segment.segment_composition
+            for evidence in presence.top_evidence
+            if evidence.seen_in_picture
+        }
+        shown_images = [
+            image
+            for image in (self._page_images if question.role.lower() in self._seeing_roles else ())
+            if first_page <= image.page_number <= last_page
+            and (image.page_number in quoted_pages or {"image", "poor"}.intersection(image.reasons))
+        ]
+        pictured_question: Question[Any] = replace(
+            question,
+            images=tuple(image.png for image in shown_images),
+            pictured_pages=tuple(image.page_number for image in shown_images),
+        )
+        return pictured_question
 
     def note_changes(self, role: str, changes: Iterable[str]) -> None:
         """Record the lossless changes made to read an answer, each once per role."""
@@ -549,7 +609,7 @@ def _read_supplied_classification(
     supplied: Any, question_cache: _QuestionCache
 ) -> tuple[ClassificationOutput | None, list[Issue]]:
     try:
-        normalised = normalise_answer(supplied, ClassificationOutput)
+        normalised = normalise_classification(supplied)
         classification = ClassificationOutput.model_validate(normalised.json_value)
     except ValidationError as error:
         return None, [build_unparseable_issue(_describe_shape_error(error))]

@@ -36,6 +36,8 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
 from evalkit.issue import Issue, ShippedAgent
+from evalkit.llm.answer_normalisation import normalise_answer
+from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import Answer, DocumentQuestion, Question
 
 ENTRY_POINT_GROUP = "evalkit.verifiers"
@@ -70,6 +72,8 @@ class _OwnQuestion(DocumentQuestion[_JsonAnswer]):
     bundle: DocumentBundle
     prompt_text: str
     answer_schema: Mapping[str, Any]
+    full_schema: Mapping[str, Any]
+    """The JSON Schema of the verifier's answer type, by which an answer is read."""
     offline_answer: Mapping[str, Any]
     pickled_question: str
     """The verifier's question object, pickled; only the verifier's process unpickles it."""
@@ -85,6 +89,9 @@ class _OwnQuestion(DocumentQuestion[_JsonAnswer]):
 
     def get_answer_schema(self) -> Mapping[str, Any]:
         return self.answer_schema
+
+    def normalise_answer(self, text: str) -> NormalisedAnswer:
+        return normalise_answer(text, self.full_schema)
 
 
 @dataclass(frozen=True)
@@ -169,6 +176,7 @@ class OwnVerifier:
             bundle=bundle,
             prompt_text=description["prompt"],
             answer_schema=description["answer_schema"],
+            full_schema=description["full_schema"],
             offline_answer=description["offline_answer"],
             pickled_question=description["pickled"],
             images=tuple(base64.b64decode(image) for image in description["images"]),

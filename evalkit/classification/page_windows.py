@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evalkit.classification.findings import PageRange
-from evalkit.classification.primary_classifier import choose_overall_type
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -25,6 +24,7 @@ from evalkit.classification.v2_consistency import (
     EXPERT_QUESTION_CODES,
     SUMMARY_KEY,
     V2ConsistencyChecker,
+    choose_overall_type,
     get_stated_beginning_probabilities,
 )
 from evalkit.documents.bundle import DocumentBundle
@@ -133,16 +133,9 @@ def join_window_answers(answers: Sequence[tuple[PageRange, ClassificationOutput]
         segment.model_copy(update={"segment_index": number}) for number, segment in enumerate(segments, 1)
     )
     count_error = sum(answer.number_of_segments - len(answer.segments) for _, answer in answers)
-    can_compute_mixture = all(
-        _list_composition_types(segment) == set(DocumentType)
-        and segment.segment_page_count > 0
-        and all(presence.segment_share >= 0 for presence in segment.segment_composition)
-        and any(presence.segment_share > 0 for presence in segment.segment_composition)
-        for segment in numbered_segments
-    )
-    mixture = compute_mixture(numbered_segments) if numbered_segments and can_compute_mixture else ()
+    mixture = compute_mixture(numbered_segments)
     return ClassificationOutput(
-        dominant_type_overall=choose_overall_type(numbered_segments, mixture) if mixture else None,
+        dominant_type_overall=choose_overall_type(numbered_segments, mixture),
         number_of_segments=len(numbered_segments) + count_error,
         segments=numbered_segments,
         document_mixture=mixture,

@@ -11,15 +11,15 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from evalkit.classification.classifier_answer import (
+    ClassificationAnswer,
     build_answer_schema,
-    normalise_classifier_answer,
-    parse_answer_and_cut_quotes,
+    parse_and_complete_answer,
 )
+from evalkit.classification.findings import render_judging_guide
 from evalkit.classification.offline.lexicon import CueMatch, LexiconReading, Span, find_body_spans, load_lexicon
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights
 from evalkit.classification.offline.page_segmentation import BEGINNING_PROBABILITY, PageTransition, segment_pages
@@ -34,26 +34,22 @@ from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
     Evidence,
-    MixtureEntry,
     PresenceLevel,
     Segment,
     TypePresence,
     compute_mixture,
-    load_type_definitions,
     normalise_shares,
 )
 from evalkit.classification.v2_consistency import (
     DOUBTS_KEY,
     SUMMARY_KEY,
-    choose_tie_winner,
-    find_types_tied_for_largest,
+    choose_overall_type,
 )
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import has_page_furniture
 from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.grounding.locate import find_critical_doubtful_words, widen_to_whole_words
 from evalkit.grounding.omitted_context import find_omitted_context
-from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import describe_pictures, fence_document, fill_prompt_template
 
@@ -102,6 +98,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
 
     role = "classifier"
     answer_type = ClassificationOutput
+    requested_type = ClassificationAnswer
 
     def __init__(
         self,
@@ -126,7 +123,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
             document=fence_document(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page)),
             first_page=str(self._first_page),
             last_page=str(self._last_page),
-            types=render_document_types(),
+            guide=render_judging_guide(),
         )
         return prompt + describe_pictures("Page_Pictures", self.pictured_pages)
 
@@ -135,32 +132,12 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
         return classify_by_embedded_model(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page))
 
     def get_answer_schema(self) -> Mapping[str, Any]:
-        """Return the JSON Schema of a classification with quotes given by their place."""
+        """Return the JSON Schema of what only a reader of the document can state."""
         return build_answer_schema(has_pictures=bool(self.images))
 
-    def normalise_answer(self, text: str) -> NormalisedAnswer:
-        """Normalise a model's answer to the shape of a classification, without guessing."""
-        return normalise_classifier_answer(text)
-
     def parse_answer(self, text: str) -> ClassificationOutput:
-        """Parse a model's answer, and cut its quotes out of the document."""
-        return parse_answer_and_cut_quotes(text, self.bundle)
-
-
-@cache
-def render_document_types() -> str:
-    """Render the type definitions of ``types.toml`` as text for a prompt."""
-    definitions = load_type_definitions()
-    return "\n\n".join(
-        "\n".join(
-            [
-                f"{kind.value}: {definitions[kind.value]['definition']}",
-                *(f"  is one: {line}" for line in definitions[kind.value]["includes"]),
-                *(f"  is not: {line}" for line in definitions[kind.value]["excludes"]),
-            ]
-        )
-        for kind in DocumentType
-    )
+        """Parse a model's answer, cut its quotes out of the document, and compute counts and shares."""
+        return parse_and_complete_answer(text, self.bundle)
 
 
 def classify_by_embedded_model(
@@ -580,19 +557,3 @@ def _fit_quote_window(text: str, start: int, end: int, cues: Sequence[CueMatch])
     centre_index = next(index for index, (_, word_end) in enumerate(word_spans) if word_end > heaviest_cue.start)
     first_index = max(0, min(centre_index - QUOTE_WINDOW_WORDS // 2, len(word_spans) - QUOTE_WINDOW_WORDS))
     return word_spans[first_index][0], word_spans[first_index + QUOTE_WINDOW_WORDS - 1][1]
-
-
-# ------------------------------------------------------------------------------------------- the whole document
-
-
-def choose_overall_type(segments: Sequence[Segment], mixture: Sequence[MixtureEntry]) -> DocumentType | None:
-    """Return the type with the largest share of the file.
-
-    None if no type has more pages than the segments of unknown type.
-    """
-    pages_by_type = dict.fromkeys((*DocumentType, None), 0)
-    for segment in segments:
-        pages_by_type[segment.dominant_type] += segment.segment_page_count
-    if not segments or pages_by_type[None] >= max(pages_by_type[kind] for kind in DocumentType):
-        return None
-    return choose_tie_winner(find_types_tied_for_largest(mixture), segments)

@@ -43,8 +43,8 @@ class PresenceLevel(StrEnum):
 
 
 # a count that is text, a truth value or a fraction is refused instead of converted
-_StrictInt = Annotated[int, Field(strict=True)]
-_StrictFloat = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+StrictInt = Annotated[int, Field(strict=True)]
+StrictFiniteFloat = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 
 class _AnswerModel(BaseModel):
@@ -55,7 +55,7 @@ class Evidence(_AnswerModel):
     """A quote that is claimed to stand in the document."""
 
     snippet: str
-    page: _StrictInt
+    page: StrictInt
     anchors_found: tuple[str, ...] = ()
     seen_in_picture: bool = Field(default=False, exclude_if=not_)
     """True if a model read the quote only in the page's picture, not in its text; not written if False."""
@@ -66,18 +66,18 @@ class TypePresence(_AnswerModel):
 
     document_type: DocumentType
     presence_level: PresenceLevel
-    confidence: _StrictFloat
-    segment_share: _StrictFloat
+    confidence: StrictFiniteFloat
+    segment_share: StrictFiniteFloat
     top_evidence: tuple[Evidence, ...] = ()
 
 
 class Segment(_AnswerModel):
     """A page range that is one source document."""
 
-    segment_index: _StrictInt
-    start_page: _StrictInt
-    end_page: _StrictInt
-    segment_page_count: _StrictInt
+    segment_index: StrictInt
+    start_page: StrictInt
+    end_page: StrictInt
+    segment_page_count: StrictInt
     dominant_type: DocumentType | None
     """None: cannot tell."""
     reasoning: str = ""
@@ -121,8 +121,8 @@ class MixtureEntry(_AnswerModel):
 
     document_type: DocumentType
     presence_level: PresenceLevel
-    confidence: _StrictFloat
-    overall_share: _StrictFloat
+    confidence: StrictFiniteFloat
+    overall_share: StrictFiniteFloat
 
 
 class ClassificationOutput(_AnswerModel):
@@ -130,7 +130,7 @@ class ClassificationOutput(_AnswerModel):
 
     dominant_type_overall: DocumentType | None
     """None: cannot tell."""
-    number_of_segments: _StrictInt
+    number_of_segments: StrictInt
     segments: tuple[Segment, ...]
     document_mixture: tuple[MixtureEntry, ...]
     vendor_signals: tuple[str, ...] = ()
@@ -212,9 +212,10 @@ def normalise_shares(shares: Iterable[float]) -> list[float]:
 def compute_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
     """Compute the mixture: each type's share of all segments, weighted by pages.
 
-    Every segment must have all types. The presence level and the confidence are the highest of all segments.
+    The presence level and the confidence are the highest of all segments. Empty if there is no segment, or if one has no
+    page, lacks a type or names it twice, or has a negative share or none above 0.
     """
-    if not segments:
+    if not segments or not all(map(_has_complete_shares, segments)):
         return ()
     page_total = sum(segment.segment_page_count for segment in segments)
     presences = [presence for segment in segments for presence in segment.segment_composition]
@@ -244,5 +245,13 @@ def compute_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
     )
 
 
+def _has_complete_shares(segment: Segment) -> bool:
+    shares = [presence.segment_share for presence in segment.segment_composition]
+    types = sorted(presence.document_type for presence in segment.segment_composition)
+    return segment.segment_page_count > 0 and types == sorted(DocumentType) and min(shares) >= 0 and max(shares) > 0
+
+
 #: Load ``types.toml``: ``version``, and the ``definition``, ``includes`` and ``excludes`` of each type; cached.
 load_type_definitions = partial(load_package_table, "evalkit.classification", "types.toml")
+#: Load ``judging.toml``: the presence levels, and worked examples of types and traps; cached.
+load_judging_guide = partial(load_package_table, "evalkit.classification", "judging.toml")

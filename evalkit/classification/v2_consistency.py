@@ -368,6 +368,19 @@ def choose_tie_winner(tied_types: Sequence[DocumentType], segments: Sequence[Seg
     )
 
 
+def choose_overall_type(segments: Sequence[Segment], mixture: Sequence[MixtureEntry]) -> DocumentType | None:
+    """Return the type with the largest share of the file.
+
+    None if no type has more pages than the segments of unknown type, or if there is no mixture.
+    """
+    pages_by_type = dict.fromkeys((*DocumentType, None), 0)
+    for segment in segments:
+        pages_by_type[segment.dominant_type] += segment.segment_page_count
+    if not mixture or pages_by_type[None] >= max(pages_by_type[kind] for kind in DocumentType):
+        return None
+    return choose_tie_winner(find_types_tied_for_largest(mixture), segments)
+
+
 def _check_mixture(answer: ClassificationOutput) -> Iterator[Issue]:
     """Raise V2-MIXTURE if an overall share differs from the page-weighted share.
 

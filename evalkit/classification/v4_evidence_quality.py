@@ -6,7 +6,7 @@ judges whether the quotes are relevant and support the confidence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from evalkit.classification.evidence_strength import find_weak_evidence_of_other_models, has_sign_of_type
@@ -59,15 +59,28 @@ class V4EvidenceQualityAssessor:
 
     agent: Final = "V4"
 
+    def __init__(self, pictured_pages: Collection[int] = ()) -> None:
+        """Check quotes; those that a model read in a picture only on ``pictured_pages``.
+
+        These are the pages whose pictures the model had and whose text may lack words. A quote on another page, such as
+        one that a supplied answer says was seen, must be in the text.
+        """
+        self._pictured_pages = pictured_pages
+
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> EvidenceAssessment:
         """Return the issues of V4's rules, numbered from V4-0001, and the score."""
         locator = QuoteLocator(bundle)
         located_quotes = [
-            (claimed_quote, locator.locate(claimed_quote.evidence.snippet, claimed_quote.evidence.page))
+            (claimed_quote, self._locate_evidence(claimed_quote.evidence, locator))
             for claimed_quote in _list_claimed_quotes(classification)
         ]
         issues = number_issues("V4", _find_evidence_issues(classification, bundle, located_quotes, locator))
         return EvidenceAssessment(issues, compute_quality_score(issues))
+
+    def _locate_evidence(self, evidence: Evidence, locator: QuoteLocator) -> QuoteLocation:
+        if evidence.seen_in_picture:
+            return locator.locate_seen(evidence.snippet, evidence.page, self._pictured_pages)
+        return locator.locate(evidence.snippet, evidence.page)
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
@@ -181,7 +194,8 @@ def _find_evidence_issues(
             continue
         yield from _check_quote_in_segment(claimed_quote)
         yield from _check_quote(claimed_quote, quote_location)
-        if bundle.page(claimed_quote.evidence.page).status.is_readable:
+        # Terms of a quote that no text has are no second finding.
+        if bundle.page(claimed_quote.evidence.page).status.is_readable and not quote_location.is_seen_only:
             yield from _check_anchors(claimed_quote, locator)
         yield from _check_snippet_length(claimed_quote)
 
@@ -314,7 +328,9 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
                 **issue_fields,
             )
         case QuoteVerdict.UNCERTAIN:
-            if quote_location.page_number is None:
+            if quote_location.is_seen_only:
+                message = f"Evidence snippet '{snippet}' was read in the picture of page {page}; the page's text does not have it"
+            elif quote_location.page_number is None:
                 message = f"Page {page} has no readable text, so evidence snippet '{snippet}' cannot be checked"
             elif is_whole:
                 message = f"{present_text}, but may not mean the same there: {quote_location.difference_text}"
@@ -329,7 +345,9 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
 
 
 def _collect_difference_facts(quote_location: QuoteLocation) -> Mapping[str, int | str]:
-    """Return ``facts``: first difference, or the page most like an absent quote."""
+    """Return ``facts``: first difference, page most like an absent quote, or a picture."""
+    if quote_location.is_seen_only:
+        return {"read": "picture"}
     if quote_location.closest_page:
         return {"closest_page": quote_location.closest_page, "percent": round(quote_location.similarity)}
     if quote_location.difference is None:

@@ -27,6 +27,7 @@ from evalkit.classification.own_verifiers import (
 )
 from evalkit.errors import UsageError
 from evalkit.issue import Issue
+from evalkit.llm.answer_normalisation import build_full_json_schema
 from evalkit.llm.model import Answer, Question
 from evalkit.store import encode_canonical_json
 
@@ -101,6 +102,7 @@ def _serialise_question(question: Any) -> dict[str, Any]:
         "role": question.role,
         "prompt": question.prompt(),
         "answer_schema": question.get_answer_schema(),
+        "full_schema": build_full_json_schema(question.requested_type),
         "offline_answer": offline_answer.model_dump(mode="json"),
         "images": [base64.b64encode(image).decode() for image in question.images],
         "temperature": question.temperature,

@@ -7,11 +7,10 @@ issues". :class:`MergedVerifier` asks the questions of V2, V3 and V4 in one call
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.findings import (
     Finding,
     Findings,
@@ -29,7 +28,6 @@ from evalkit.classification.v4_evidence_quality import EvidenceAssessment, V4Evi
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
 from evalkit.issue import Agent, Issue, number_issues
-from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import Answer, DocumentQuestion, Question
 
 log = logging.getLogger(__name__)
@@ -62,9 +60,14 @@ class Verifier(Protocol):
         ...
 
 
-def create_shipped_verifiers(v2: V2ConsistencyChecker, v3: V3TrapDetector | None = None) -> tuple[Verifier, ...]:
-    """Return V1 to V4 in their order; ``v3`` None: with the shipped traps."""
-    return V1SchemaValidator(), v2, v3 or V3TrapDetector(), V4EvidenceQualityAssessor()
+def create_shipped_verifiers(
+    v2: V2ConsistencyChecker, v3: V3TrapDetector | None = None, pictured_pages: Collection[int] = ()
+) -> tuple[Verifier, ...]:
+    """Return V1 to V4 in their order; ``v3`` None: with the shipped traps.
+
+    ``pictured_pages`` as for ``V4EvidenceQualityAssessor``.
+    """
+    return V1SchemaValidator(), v2, v3 or V3TrapDetector(), V4EvidenceQualityAssessor(pictured_pages)
 
 
 def find_rule_issues(verifier: Verifier, answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
@@ -98,12 +101,14 @@ class MergedFinding(Finding):
     """A finding, and whose it is."""
 
     check: VerifierName
+    """Its check"""
 
 
 class MergedFindings(Findings):
     """The whole answer; an empty list says that all three looked and found nothing."""
 
     findings: tuple[MergedFinding, ...]
+    """Empty if all three checks found nothing"""
 
 
 @dataclass(frozen=True)
@@ -115,15 +120,15 @@ class MergedQuestion(DocumentQuestion[MergedFindings]):
     bundle: DocumentBundle
     pages: PageRange | None = None
     role: str = "verifier"
+    images: tuple[bytes, ...] = ()
+    pictured_pages: tuple[int, ...] = ()
     answer_type: type[MergedFindings] = MergedFindings
 
     def render_prompt(self) -> str:
         """Render the prompt: document first, then the claims, the three tasks last."""
-        return render_verifier_prompt("Merged_Verifier", self.classification, self.bundle, self.pages)
-
-    def normalise_answer(self, text: str) -> NormalisedAnswer:
-        """Normalise the model's JSON to ``MergedFindings``; a bare list is accepted."""
-        return normalise_answer(text, self.answer_type)
+        return render_verifier_prompt(
+            "Merged_Verifier", self.classification, self.bundle, self.pages, self.pictured_pages
+        )
 
     def offline(self) -> MergedFindings:
         """Return the findings of the rules of V2, V3 and V4, each with its verifier."""

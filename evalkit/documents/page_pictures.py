@@ -1,13 +1,13 @@
 """Pictures of pages for a language model that sees: which pages, why, and how large.
 
 A picture costs tokens, so only those pages are shown whose text may lack something that a person sees: pages that were
-not read or read poorly, pages with tick boxes or stamps, and pages with tables, whose layout the text loses.
+not read or read poorly, pages with tick boxes or stamps, and recognised pages with tables.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -24,7 +24,7 @@ from evalkit.documents.render import encode_png, read_pdf, render_opened_page
 from evalkit.errors import DocumentError
 
 #: Reasons to show a page's picture, the most useful first: no text could be read; the text is poor or incomplete; tick
-#: boxes; ink that is no text, such as a stamp, a signature or handwriting; a table.
+#: boxes; ink that is no text, such as a stamp, a signature or handwriting; a table on a recognised page.
 PictureReason = Literal["image", "poor", "tick_boxes", "stamp", "table"]
 _REASONS_BY_USE: tuple[PictureReason, ...] = get_args(PictureReason)
 
@@ -40,14 +40,16 @@ _MAX_LABEL_DISTANCE, _MIN_TICK_BOXES = 4, 2
 _MAX_RULE_WIDTH = 4
 #: Ink around words, such as a frame or a table's grid: the most of its rectangle that it fills, the least that words do.
 _MAX_FRAME_FILL, _MIN_FRAMED_WORDS = 0.2, 0.03
-#: Margin around a word inside which all ink is the word's, and distance at which strokes belong to one mark.
-_WORD_MARGIN, _STROKE_DISTANCE = 3, 8
-#: Least width, height and ink of a stamp: 12 by 5 millimetres.
-_MIN_STAMP_WIDTH, _MIN_STAMP_HEIGHT, _MIN_STAMP_INK = 48, 20, 150
+#: Margin around a word inside which all ink is the word's; cells that touch belong to one stamp if both have ink.
+_WORD_MARGIN, _CELL = 3, 8
+#: Least width, height and ink of a stamp: 12 by 6 millimetres.
+_MIN_STAMP_WIDTH, _MIN_STAMP_HEIGHT, _MIN_STAMP_INK = 48, 24, 150
 #: Marks at the same place of several pages, in so many steps of the page, are a letterhead's logo.
 _PLACE_STEPS = 40
 
 _Rectangle = tuple[int, int, int, int]
+#: Rows and columns of connected ink.
+_Slices = tuple[slice, slice]
 
 
 class PageImage(NamedTuple):
@@ -139,7 +141,8 @@ def _find_reasons_in_text(page: Page) -> Iterator[PictureReason]:
     is_read_poorly = page.quality is not None and page.quality < GOOD_SCORE
     if is_read_poorly or page.problems or page.unread or page.damage:
         yield "poor"
-    if page.layout_metadata.has_tables:
+    # Printed tables are in the text, cell by cell; of recognised ones the columns are guessed.
+    if page.layout_metadata.has_tables and page.status is PageStatus.OCR:
         yield "table"
 
 
@@ -158,17 +161,19 @@ def _find_marks(image: Image.Image, page: Page) -> tuple[bool, list[_Rectangle]]
     ]
     word_mask = _cover_words(word_boxes, ink.shape)
     labels, _ = ndimage.label(ink, np.ones((3, 3)))
+    ink_places: list[_Slices] = ndimage.find_objects(labels)
     boxes = [
         (columns.start, rows.start, columns.stop, rows.stop)
-        for number, (rows, columns) in enumerate(ndimage.find_objects(labels), 1)
-        if _is_tick_box(labels[rows, columns] == number)
+        for number, (rows, columns) in enumerate(ink_places, 1)
+        if _has_size_of_tick_box(rows.stop - rows.start, columns.stop - columns.start)
+        and _is_tick_box(labels[rows, columns] == number)
         # What a page of text prints as a character is read already.
         and not (page.status is PageStatus.TEXT and word_mask[rows, columns].any())
     ]
     labelled_boxes = [box for box in boxes if _has_label(box, word_boxes)]
     for x0, y0, x1, y1 in labelled_boxes:
         word_mask[y0:y1, x0:x1] = True
-    return len(labelled_boxes) >= _MIN_TICK_BOXES, list(_find_stamps(ink, labels, word_mask))
+    return len(labelled_boxes) >= _MIN_TICK_BOXES, list(_find_stamps(ink, labels, ink_places, word_mask))
 
 
 def _cover_words(word_boxes: Iterable[_Rectangle], shape: tuple[int, int]) -> NDArray[np.bool_]:
@@ -178,16 +183,19 @@ def _cover_words(word_boxes: Iterable[_Rectangle], shape: tuple[int, int]) -> ND
     return word_mask
 
 
-def _is_tick_box(ink: NDArray[np.bool_]) -> bool:
-    """Return True if connected ink is a square: four drawn sides, not filled."""
-    height, width = ink.shape
-    if height not in _TICK_BOX_SIDES or width not in _TICK_BOX_SIDES or ink.mean() > _MAX_TICK_BOX_FILL:
-        return False
-    edge = max(round(height / 8), 1)
-    sides = (ink[:edge].any(0), ink[-edge:].any(0), ink[:, :edge].any(1), ink[:, -edge:].any(1))
-    return max(height, width) <= _MAX_SIDE_RATIO * min(height, width) and all(
-        side.mean() >= _MIN_DRAWN_SIDE for side in sides
+def _has_size_of_tick_box(height: int, width: int) -> bool:
+    return (
+        height in _TICK_BOX_SIDES
+        and width in _TICK_BOX_SIDES
+        and max(height, width) <= _MAX_SIDE_RATIO * min(height, width)
     )
+
+
+def _is_tick_box(ink: NDArray[np.bool_]) -> bool:
+    """Return True if connected ink has four drawn sides and is not filled."""
+    edge = max(round(len(ink) / 8), 1)
+    sides = (ink[:edge].any(0), ink[-edge:].any(0), ink[:, :edge].any(1), ink[:, -edge:].any(1))
+    return ink.mean() <= _MAX_TICK_BOX_FILL and all(side.mean() >= _MIN_DRAWN_SIDE for side in sides)
 
 
 def _has_label(box: _Rectangle, word_boxes: Iterable[_Rectangle]) -> bool:
@@ -200,24 +208,26 @@ def _has_label(box: _Rectangle, word_boxes: Iterable[_Rectangle]) -> bool:
 
 
 def _find_stamps(
-    ink: NDArray[np.bool_], labels: NDArray[np.int32], word_mask: NDArray[np.bool_]
+    ink: NDArray[np.bool_], labels: NDArray[np.int32], ink_places: Sequence[_Slices], word_mask: NDArray[np.bool_]
 ) -> Iterator[_Rectangle]:
     """Yield the rectangles of ink that is neither words nor rules nor frames around words."""
     mark_mask = ink & ~word_mask
-    for number, (rows, columns) in enumerate(ndimage.find_objects(labels), 1):
+    for number, (rows, columns) in enumerate(ink_places, 1):
         height, width = rows.stop - rows.start, columns.stop - columns.start
+        if max(height, width) < _MIN_STAMP_HEIGHT:
+            continue
         own_ink = labels[rows, columns] == number
         is_frame = own_ink.mean() < _MAX_FRAME_FILL and word_mask[rows, columns].mean() > _MIN_FRAMED_WORDS
         if min(height, width) <= _MAX_RULE_WIDTH or is_frame:
             mark_mask[rows, columns] &= ~own_ink
-    groups, _ = ndimage.label(ndimage.binary_dilation(mark_mask, np.ones((_STROKE_DISTANCE, _STROKE_DISTANCE))))
-    height, width = ink.shape
+    height, width = (length // _CELL for length in ink.shape)
+    ink_by_cell = mark_mask[: height * _CELL, : width * _CELL].reshape(height, _CELL, width, _CELL).sum((1, 3))
+    groups, _ = ndimage.label(ink_by_cell > 1, np.ones((3, 3)))  # a single pixel is dust
     for number, (rows, columns) in enumerate(ndimage.find_objects(groups), 1):
-        strokes = mark_mask[rows, columns] & (groups[rows, columns] == number)
-        if (
-            columns.stop - columns.start >= _MIN_STAMP_WIDTH
-            and rows.stop - rows.start >= _MIN_STAMP_HEIGHT
-            and strokes.sum() >= _MIN_STAMP_INK
-        ):
+        is_large = (
+            _CELL * (columns.stop - columns.start) >= _MIN_STAMP_WIDTH
+            and _CELL * (rows.stop - rows.start) >= _MIN_STAMP_HEIGHT
+        )
+        if is_large and ink_by_cell[rows, columns][groups[rows, columns] == number].sum() >= _MIN_STAMP_INK:
             edges = (columns.start / width, rows.start / height, columns.stop / width, rows.stop / height)
             yield tuple(round(_PLACE_STEPS * edge) for edge in edges)

@@ -12,10 +12,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Self
 from weakref import WeakKeyDictionary
 
-from pydantic import BaseModel, ValidationInfo, model_validator
+from pydantic import BaseModel
 
 from evalkit.core.grouping import group_by
 from evalkit.extraction.clinical.clinical_attempt import (
@@ -38,8 +37,9 @@ from evalkit.extraction.field_template import FieldNeed, FieldTemplate
 from evalkit.extraction.item_count import CountedItem, count_items, find_doubted_values, find_unread_items
 from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
 from evalkit.issue import Issue, IssueSeverity
+from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import Answer, DocumentQuestion, Model
+from evalkit.llm.model import Answer, DocumentQuestion, Model, list_normalisation_changes
 from evalkit.llm.prompts import fence_document, fence_model_output, fill_prompt_template
 
 #: Weight of each dimension in the overall score.
@@ -108,6 +108,8 @@ class ExtractionEvaluation:
     feedback: EvaluationFeedback
     failure: str | None = None
     """The reason why a judge could not answer, without document text; None if all answered."""
+    normalised: tuple[str, ...] = ()
+    """Lossless changes made to read the judges' answers."""
 
 
 def score_completeness(
@@ -157,13 +159,6 @@ class AccuracyJudgement(BaseModel, frozen=True, extra="forbid"):
     """A judge's answer: an opinion on each value that was asked about."""
 
     field_scores: tuple[FieldJudgement, ...]
-
-    @model_validator(mode="after")
-    def _require_all_asked_fields(self, info: ValidationInfo) -> Self:
-        """Reject an answer that leaves out one of the values asked about."""
-        if set((info.context or {}).get("asked", ())) - {judgement.field for judgement in self.field_scores}:
-            raise ValueError("not every field was judged")
-        return self
 
 
 def score_accuracy(
@@ -368,8 +363,13 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         )
 
     def parse_answer(self, text: str) -> AccuracyJudgement:
-        """Parse the judge's JSON. ValidationError if a value was not judged."""
-        return AccuracyJudgement.model_validate_json(text, context={"asked": tuple(self.asked_values)})
+        """Parse the judge's JSON. AnswerShapeError if a value was not judged."""
+        judgement = super().parse_answer(text)
+        unjudged_names = self.asked_values.keys() - {field_score.field for field_score in judgement.field_scores}
+        if unjudged_names:  # without the names of items, which are words of the report
+            field_names = sorted(set(map(get_base_field_name, unjudged_names)))
+            raise AnswerShapeError(f"field_scores lacks members for values of {', '.join(field_names)}")
+        return judgement
 
 
 def _is_judged_field(template: FieldTemplate, field_name: str) -> bool:
@@ -469,4 +469,5 @@ class ExtractionEvaluator:
         feedback = build_feedback(
             attempt.template, overall, completeness_scores, accuracy_scores, (*consistency_issues, *validity_issues)
         )
-        return ExtractionEvaluation(score, feedback, (failed_answer.failure or "no answer") if failed_answer else None)
+        failure = (failed_answer.failure or "no answer") if failed_answer else None
+        return ExtractionEvaluation(score, feedback, failure, list_normalisation_changes(answers))

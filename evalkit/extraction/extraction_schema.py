@@ -98,6 +98,8 @@ class IterationRecord(StrictRecord):
     issues: tuple[str, ...] = ()
     """For reports, ids of ``Extraction.issues``; for forms, texts of issues and failure reasons."""
     fields: dict[str, FieldValue] = {}
+    normalised: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    """Lossless changes made to read the models' answers, each with its role; left out if empty."""
 
 
 class Extraction(StrictRecord):

@@ -37,7 +37,7 @@ from evalkit.extraction.grader import (
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity
-from evalkit.llm.model import Model
+from evalkit.llm.model import Model, list_normalisation_changes
 
 ACCEPTED_BY_GRADER = "Accepted by the grader"
 ATTEMPTS_EXHAUSTED = "Maximum attempts reached"
@@ -156,14 +156,20 @@ class FormFieldExtractor:
                 answer.value, attempt_number, bundle, locator, part, self._template_name
             )
             form_grade = _fail_ungrounded_form(grade_form_attempt(attempt, self._tax_year), grounding_issues)
-            graded_attempts.append(_GradedAttempt(attempt, form_grade, grounding_issues, answer.value.reasoning))
+            graded_attempts.append(
+                _GradedAttempt(
+                    attempt, form_grade, grounding_issues, answer.value.reasoning, list_normalisation_changes([answer])
+                )
+            )
             if form_grade.passed:
                 grader_answer = await self._model.ask(GraderQuestion(bundle, attempt, part.start_page, part.end_page))
                 if grader_answer.value is None:
                     issue = _build_agent_failure("grader", grader_answer.failure)
                     return _build_failed_extraction(part, NOT_GRADED, issue, graded_attempts)
                 form_grade = lower_grade_by_model_answer(form_grade, grader_answer.value, attempt.template.threshold)
-                graded_attempts[-1] = graded_attempts[-1]._replace(grade=form_grade)
+                graded_attempts[-1] = graded_attempts[-1]._replace(
+                    grade=form_grade, normalised=list_normalisation_changes([answer, grader_answer])
+                )
             if form_grade.is_final or (form_grade.passed and not form_grade.failure_reasons):
                 break
             feedback = form_grade.feedback
@@ -176,6 +182,7 @@ class _GradedAttempt(NamedTuple):
     grade: FormGrade
     grounding_issues: tuple[Issue, ...]
     reasoning: str
+    normalised: tuple[str, ...]
 
 
 def _ground_answer(
@@ -316,6 +323,7 @@ def _build_history(graded_attempts: Sequence[_GradedAttempt]) -> tuple[Iteration
                 reasoning=graded_attempt.reasoning,
                 issues=(*(str(issue) for issue in graded_attempt.grade.issues), *graded_attempt.grade.failure_reasons),
                 fields=dict(graded_attempt.attempt.fields),
+                normalised=graded_attempt.normalised,
             )
         )
     return tuple(records)

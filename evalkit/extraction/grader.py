@@ -489,9 +489,9 @@ class GraderAnswer(BaseModel, frozen=True, populate_by_name=True):
 
     reasoning: str = ""
     passed: bool = Named(alias="pass")
-    score: float
+    score: float = Named(ge=0, le=100)
     document_type: str = ""
-    confidence: float
+    confidence: float = Named(ge=0, le=1)
     issues: tuple[GraderIssue, ...] = ()
     feedback: str = ""
 
@@ -545,8 +545,8 @@ def lower_grade_by_model_answer(rule_grade: FormGrade, answer: GraderAnswer, con
                 answer.document_type,
             ),
         )
-    score = min(rule_grade.score, max(answer.score, 0.0))
-    confidence = min(rule_grade.confidence, max(answer.confidence, 0.0))
+    score = min(rule_grade.score, answer.score)
+    confidence = min(rule_grade.confidence, answer.confidence)
     passed = (
         rule_grade.passed
         and answer.passed

@@ -65,6 +65,8 @@ class LoopIteration:
     feedback: EvaluationFeedback
     improvement: float | None = None
     """Score minus the score of the attempt before; None for the first attempt or without scores."""
+    normalised: tuple[str, ...] = ()
+    """Lossless changes made to read the answers of the extractor and the judges."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,10 @@ class ReliabilityLoop:
             improvement = None
             if previous_score is not None and current_score is not None:
                 improvement = round(current_score - previous_score, 4)
-            history.append(LoopIteration(iteration_number, attempt, evaluation.score, evaluation.feedback, improvement))
+            changes = (*attempt.normalised, *evaluation.normalised)
+            history.append(
+                LoopIteration(iteration_number, attempt, evaluation.score, evaluation.feedback, improvement, changes)
+            )
             _log_iteration(bundle, history[-1])
             if on_progress:
                 on_progress(iteration_number, current_score)
@@ -385,6 +390,7 @@ def _build_iteration_record(
             for name, value in iteration.attempt.fields.items()
             if get_base_field_name(name) not in text_fields
         },
+        normalised=iteration.normalised,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, pairwise, starmap
@@ -59,6 +59,9 @@ _QUOTED_FILLER = "\u2591"
 _VERDICTS_BY_WEIGHT = (
     QuoteVerdict.ABSENT, QuoteVerdict.ALTERED, QuoteVerdict.UNCERTAIN, QuoteVerdict.WRONG_PAGE, QuoteVerdict.NOISY, QuoteVerdict.VERBATIM,
 )  # fmt: skip
+#: A tick box before its label, and after what is before the label.
+_BOX_AT_START = re.compile(r"\s*(?:\[[ xX✓]?\]|\([ xX✓]\)|[☐☑☒✓✔✗✘□■◻◼])\s*")
+_BOX_AT_END = re.compile(rf"{_BOX_AT_START.pattern}\Z")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 #: The most differences that are listed in ``difference_text``; nobody would read more.
 _MAX_SHOWN_DIFFERENCES = 3
@@ -86,6 +89,8 @@ class QuoteLocation:
     """First difference in words or signs; None if there is none."""
     closest_page: int | None = None
     """For an ABSENT quote: number of the page with the most similar passage; None without one."""
+    is_seen_only: bool = False
+    """True if a model read the quote in a page's picture, and no page's text has it."""
     doubtful_words: tuple[DoubtfulWord, ...] = field(default=(), repr=False)
     """Numbers, units, signs, genes and codes of the quote whose reading by OCR is in doubt."""
 
@@ -131,6 +136,28 @@ class QuoteLocator:
             if text_location.is_found:
                 text_location = _mark_uncertain_if_misread(text_location, quote)
                 return text_location if text_location.doubtful_words else location
+        return location
+
+    def locate_seen(self, quote: str, page_number: int, pictured_pages: Collection[int]) -> QuoteLocation:
+        """Locate a quote that a model read in its page's picture, with a verdict.
+
+        Text that has the quote makes it NOISY. On one of ``pictured_pages``, whose pictures the model had and whose text
+        may lack words, it is UNCERTAIN if no text has it, or only the label of a box that the quote ticks. Everything
+        else as for ``locate``: a picture excuses no other difference from what is printed.
+        """
+        location = self.locate(quote, page_number)
+        if location.is_found:
+            return replace(location, verdict=QuoteVerdict.NOISY)
+        if page_number not in pictured_pages or not _LETTER_OR_DIGIT.search(quote):
+            return location
+        if location.verdict is QuoteVerdict.ABSENT or location.page_number is None:
+            return QuoteLocation(QuoteVerdict.UNCERTAIN, similarity=0.0, is_seen_only=True)
+        box = _BOX_AT_START.match(quote)
+        label_location = self.locate(quote[box.end() :], page_number) if box else location
+        if label_location.is_found and label_location.page_number:
+            text_before = self._bundle.page(label_location.page_number).text[: label_location.start]
+            if not _BOX_AT_END.search(text_before):  # a box that the text has is printed
+                return replace(label_location, verdict=QuoteVerdict.UNCERTAIN, is_seen_only=True)
         return location
 
     def _replace_second_readings(self, quote: str, page_number: int) -> str:

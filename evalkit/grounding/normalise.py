@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import compress
 
 #: All characters that are drawn as a dash or hyphen; the canonical form writes each as ASCII's hyphen.
 DASHES = "-‐‑‒–—―−⸺⸻⁃﹘﹣－᠆־"
@@ -43,7 +44,15 @@ class CanonicalText:
 
         Computed only on first access: a long document has a million characters, and only a few pages need the indices.
         """
-        return _canonicalise_with_indices(self.original_text)[1]
+        text = self.original_text
+        if not _is_foldable_as_whole(text):
+            return _canonicalise_with_indices(text)[1]
+        is_kept = bytearray(text.encode("ascii").translate(_KEPT_BYTES))
+        for index in _find_joining_hyphens(text):
+            is_kept[index] = False
+        for index in _find_number_gaps(text):
+            is_kept[index] = True
+        return array("H" if len(text) < 65536 else "i", compress(range(len(text)), is_kept))
 
     def get_original_span(self, start: int, end: int) -> tuple[int, int]:
         """Convert the span ``start:end`` of the canonical text to a span of the original.
@@ -56,14 +65,14 @@ class CanonicalText:
 @lru_cache(maxsize=512)  # all verifiers ask for the same pages
 def build_canonical_text(text: str) -> CanonicalText:
     """Return a text in canonical form, which also maps back to the original text."""
-    return CanonicalText(text, _canonicalise_with_indices(text)[0])
+    return CanonicalText(text, canonicalise(text))
 
 
 def _canonicalise_with_indices(text: str) -> tuple[str, Sequence[int]]:
     canonical_parts: list[str] = []
     original_indices = array("H" if len(text) < 65536 else "i")
     joining_hyphens = _find_joining_hyphens(text)
-    number_gaps = {match.start(match.lastindex or 0) for match in _SPACE_BETWEEN_NUMBERS.finditer(text)}
+    number_gaps = _find_number_gaps(text)
     for match in _CANONICAL_PIECE.finditer(text):
         start, end = match.span()
         indices: Iterable[int] = range(start, end)
@@ -81,9 +90,9 @@ def _canonicalise_with_indices(text: str) -> tuple[str, Sequence[int]]:
 def canonicalise(text: str) -> str:
     """Return a text with case, accents, dashes and spaces unified (canonical form).
 
-    Faster than ``build_canonical_text``, which also makes the mapping back to the original text.
+    Plain ASCII is unified as a whole, without the mapping back to the original text that needs every character.
     """
-    if not is_plain_ascii(text) or _NUMBER_GAP_MARK in text:
+    if not _is_foldable_as_whole(text):
         return _canonicalise_with_indices(text)[0]
     marked_text = _SPACE_BETWEEN_NUMBERS.sub(_mark_number_gap, _ASCII_JOINING_HYPHEN.sub("", text))
     return "".join(marked_text.lower().split()).replace(_NUMBER_GAP_MARK, " ")
@@ -96,6 +105,8 @@ def _mark_number_gap(match: re.Match[str]) -> str:
 #: Marks a space that stays while all other white space is removed. Texts that contain this character themselves are
 #: canonicalised character by character.
 _NUMBER_GAP_MARK = "\0"
+#: For each byte: 0 if it is white space, else 1.
+_KEPT_BYTES = bytes(not chr(byte).isspace() for byte in range(256))
 
 
 #: A run of ASCII characters of which only the case changes (nearly all text); or a character with its combining
@@ -117,6 +128,10 @@ _PLAIN_TRANSLATION = str.maketrans(_CHARACTER_FOLDS)
 _LINE_END_HYPHEN = re.compile(r"-(?<=[^\W\d_A-Z]-)\s+(?=[^\W\d_])")
 
 _DOUBLE_HYPHEN = re.compile(r"(?<=\w)-{2,3}(?=\w)")
+
+
+def _is_foldable_as_whole(text: str) -> bool:
+    return is_plain_ascii(text) and _NUMBER_GAP_MARK not in text
 
 
 def is_plain_ascii(text: str) -> bool:
@@ -147,6 +162,10 @@ _SPACE_BETWEEN_NUMBERS = re.compile(r"\d[.,]?(\s+)(?=\d)|\d(\s+)(?=[.,]\d)")
 _JOINING_HYPHEN = re.compile(
     rf"[{DASHES}](?:(?<![—―⸺⸻])(?:(?<=[^\W\d_].)(?=[^\W\d_])|(?<=[^\W\d_A-Z].)(?=\s+[^\W\d_]))|(?=[{DASHES}]))"
 )
+
+
+def _find_number_gaps(text: str) -> set[int]:
+    return {match.start(match.lastindex or 0) for match in _SPACE_BETWEEN_NUMBERS.finditer(text)}
 
 
 def _find_joining_hyphens(text: str) -> frozenset[int]:

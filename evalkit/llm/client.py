@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import struct
 import time
 from typing import Any, Generic, NamedTuple, cast
 
@@ -15,12 +16,12 @@ from tenacity.wait import wait_random_exponential
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
+from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.answer_text import AnswerTextError
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, SpendingLimitError, add_list_price, get_call_usage, sum_usages
 from evalkit.llm.model import (
     Answer,
-    AnswerShapeError,
     AnswerT,
     ModelCallError,
     Provider,
@@ -49,6 +50,15 @@ _MIN_CALL_SECONDS = 1.0
 _MAX_PAUSE_SECONDS = 86_400.0
 #: For estimates of a call's cost: characters per token of the prompt, and tokens of an answer.
 _CHARACTERS_PER_TOKEN, _EXPECTED_ANSWER_TOKENS = 3, 1_000
+#: Pixels of a picture per token, and the place of width and height in a PNG file. By Anthropic's page on vision, 1.15
+#: megapixels are some 1,600 tokens, 720 pixels each; fewer here, to be on the safe side.
+_PIXELS_PER_TOKEN, _PNG_SIZE_OFFSET = 500, 16
+
+
+def estimate_image_tokens(png: bytes) -> int:
+    """Estimate the tokens of a PNG picture from the size that its header states."""
+    width, height = struct.unpack_from(">II", png, _PNG_SIZE_OFFSET)
+    return int(width * height) // _PIXELS_PER_TOKEN
 
 
 class LanguageModel:
@@ -218,7 +228,8 @@ class LanguageModel:
     def _estimate_usage(self, pending_question: _PendingQuestion[AnswerT]) -> Usage:
         usage = Usage(
             calls=1,
-            input_tokens=len(pending_question.prompt) // _CHARACTERS_PER_TOKEN,
+            input_tokens=len(pending_question.prompt) // _CHARACTERS_PER_TOKEN
+            + sum(map(estimate_image_tokens, pending_question.question.images)),
             output_tokens=_EXPECTED_ANSWER_TOKENS,
         )
         return add_list_price(self.name, usage) if self._ledger.limits.has_usd_limit else usage
@@ -281,6 +292,7 @@ class _PendingQuestion(Generic[AnswerT]):
                 "images": [hashlib.sha256(image).hexdigest() for image in question.images],
                 # Left out at 0, so that answers journalled before there were other temperatures stay valid.
                 **({"temperature": question.temperature} if question.temperature else {}),
+                **({"system": question.system_instruction} if question.system_instruction else {}),
             }
         )
 
@@ -300,6 +312,7 @@ class _PendingQuestion(Generic[AnswerT]):
             self.question.images,
             self.question.temperature,
             self.max_output_tokens,
+            self.question.system_instruction,
         )
 
     def prepare_next_call(self, error: ModelCallError, usage: Usage) -> None:
@@ -333,7 +346,7 @@ def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: 
         json_value, changes = question.normalise_answer(text)
         return _ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
     except AnswerShapeError as error:
-        code, problem = "LLM-SHAPE", f"contradicts itself: {error}"
+        code, problem = "LLM-SHAPE", f"has not the shape that was asked for: {error}"
     except ValidationError as error:
         first_error = error.errors(include_input=False, include_url=False, include_context=False)[0]
         schema_json = json.dumps(question.get_answer_schema())

@@ -46,8 +46,10 @@ def _inline_references(
     if "items" in flat_schema:
         flat_schema["items"] = _inline_references(flat_schema["items"], definitions, ancestors)
     if "properties" in flat_schema:
+        # Only fields are described: a class's docstring is about the program.
         flat_schema["properties"] = {
             key: _inline_references(subschema, definitions, ancestors)
+            | ({"description": subschema["description"]} if "description" in subschema else {})
             for key, subschema in flat_schema["properties"].items()
         }
         # All fields are required, because a model may forget an optional field.

@@ -177,8 +177,8 @@ def add_list_price(provider_and_model: str, usage: Usage) -> Usage:
     batches, regions or contracts may differ.
     """
     family = find_family(provider_and_model)
-    if family is None or family.is_free or family.price_list is None:
-        return replace(usage, cost_usd="0" if family and family.is_free else None)
+    if family is None or family.description.prices is None:
+        return replace(usage, cost_usd="0" if family and family.description.free else None)
     import genai_prices
 
     token_counts = genai_prices.Usage(
@@ -186,7 +186,7 @@ def add_list_price(provider_and_model: str, usage: Usage) -> Usage:
     )
     try:
         price = genai_prices.calc_price(
-            token_counts, model_ref=provider_and_model.partition(":")[2], provider_id=family.price_list
+            token_counts, model_ref=provider_and_model.partition(":")[2], provider_id=family.description.prices
         )
     except (LookupError, ValueError):
         return replace(usage, cost_usd=None)

@@ -10,7 +10,7 @@ neither retry nor cache, so that every call is counted.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -20,14 +20,12 @@ from pydantic import BaseModel
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ModelError
-from evalkit.llm.answer_text import NormalisedAnswer, extract_answer_json
+from evalkit.llm.answer_normalisation import build_full_json_schema, normalise_answer
+from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.json_schema import build_inlined_json_schema
+from evalkit.llm.prompts import fill_prompt_template
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
-
-
-class AnswerShapeError(ValueError):
-    """An answer contradicts itself; the message quotes nothing of the answer."""
 
 
 class Question(ABC, Generic[AnswerT]):
@@ -45,11 +43,21 @@ class Question(ABC, Generic[AnswerT]):
     """Seconds for the answer, all usable by one call. None: the model's limit, of which a call may use half."""
 
     @property
+    def requested_type(self) -> type[BaseModel]:
+        """The pydantic model of the answer that is requested of a language model."""
+        return self.answer_type
+
+    @property
     def document_sha256(self) -> str:
         """SHA-256 of the document that the question is about; empty: of no document.
 
         Spending limits and the purge of documents use this hash.
         """
+        return ""
+
+    @property
+    def system_instruction(self) -> str:
+        """Rules for every prompt, which models weigh more than the prompt; empty: none."""
         return ""
 
     def prompt(self) -> str:
@@ -73,14 +81,15 @@ class Question(ABC, Generic[AnswerT]):
 
     def get_answer_schema(self) -> Mapping[str, Any]:
         """Return the JSON Schema that a language model's answer must follow."""
-        return build_inlined_json_schema(self.answer_type)
+        return build_inlined_json_schema(self.requested_type)
 
     def normalise_answer(self, text: str) -> NormalisedAnswer:
         """Return the only JSON value in a language model's text, and the changes made.
 
-        AnswerTextError if there is not exactly one JSON value. AnswerShapeError if the answer contradicts itself.
+        AnswerTextError if there is not exactly one JSON value. AnswerShapeError if the answer contradicts itself or
+        has another shape than ``requested_type``.
         """
-        return extract_answer_json(text)
+        return normalise_answer(text, build_full_json_schema(self.requested_type))
 
     def parse_answer(self, text: str) -> AnswerT:
         """Parse JSON as an answer. pydantic.ValidationError if it has another shape."""
@@ -98,6 +107,11 @@ class DocumentQuestion(Question[AnswerT]):
     def document_sha256(self) -> str:
         """SHA-256 of the document's file."""
         return self.bundle.sha256
+
+    @property
+    def system_instruction(self) -> str:
+        """Rules about documents, equal for all roles, so that a provider can cache them with the document."""
+        return fill_prompt_template("System_Instruction")
 
 
 @dataclass(frozen=True)
@@ -143,6 +157,13 @@ class Answer(Generic[AnswerT]):
     """Sentences about the harmless changes that were needed to read the answer, such as removed prose."""
 
 
+def list_normalisation_changes(answers: Iterable[Answer[Any]]) -> tuple[str, ...]:
+    """List the harmless changes that were needed to read answers, each with its role, once."""
+    return tuple(
+        sorted({f"{answer.question.role}: {change}" for answer in answers for change in answer.normalisation_changes})
+    )
+
+
 class Model(Protocol):
     """The interface of anything that answers questions."""
 
@@ -171,6 +192,13 @@ class Request:
     temperature: float = 0.0
     max_output_tokens: int | None = None
     """Output limit that replaces the model family's: an answer did not fit into that; None: the family's."""
+    system_instruction: str = ""
+    """Rules that stand above the prompt; empty: none."""
+
+    @property
+    def prompt_with_system_instruction(self) -> str:
+        """The prompt with the system instruction at its end, for models that take none apart."""
+        return "\n\n".join(filter(None, (self.prompt, self.system_instruction)))
 
 
 @dataclass(frozen=True)
@@ -190,7 +218,8 @@ class Reply:
 class ModelCallError(ModelError):
     """A call to a language model failed, or its reply cannot be used.
 
-    Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-RATE`` (429) ``LLM-SERVER``
+    Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-OPTION`` (an optional part was
+    refused, and is left out next time) ``LLM-CONTEXT`` (the prompt is too long) ``LLM-RATE`` (429) ``LLM-SERVER``
     (5xx) ``LLM-UNREACHABLE`` ``LLM-TIMEOUT`` ``LLM-MALFORMED`` (the response violates the protocol) ``LLM-EMPTY``
     ``LLM-TRUNCATED`` ``LLM-REFUSED`` (safety, recitation, blocked prompt) ``LLM-UNKNOWN`` (the model stopped for an
     unknown reason); for complete replies that cannot be used: ``LLM-NOT-JSON`` ``LLM-SHAPE``.

@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.errors import UsageError
 from evalkit.store import encode_canonical_json
 
@@ -54,18 +54,19 @@ def compute_prompt_versions() -> dict[str, str]:
 def fence_document(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> str:
     """Return the pages' numbered paragraphs between fence marks.
 
-    ``pages``: default: all pages. The marks contain a part of the document's hash, so that its text cannot forge them.
+    ``pages``: default: all pages. The marks contain a part of the document's hash, so that its text cannot forge them. A
+    page begins with its mark, which names a status other than text, and ends at the next mark.
     """
     fence_id = hashlib.sha256(f"fence:{bundle.sha256}".encode()).hexdigest()[:12]
     fenced_pages = [
-        f"<page-{fence_id} number={page.page_num} status={page.status.value}>\n{_number_paragraphs(page)}\n</page-{fence_id}>"
+        f"<page-{fence_id} {page.page_num}{'' if page.status is PageStatus.TEXT else f' {page.status.value}'}>\n{_number_paragraphs(page)}"
         for page in (bundle.pages if pages is None else pages)
     ]
     return "\n".join([f"<document-{fence_id} pages={bundle.total_pages}>", *fenced_pages, f"</document-{fence_id}>"])
 
 
 def _number_paragraphs(page: Page) -> str:
-    return "\n".join(f"[{number}] {paragraph}" for number, paragraph in enumerate(page.paragraphs, 1))
+    return "\n".join(f"{number}|{paragraph}" for number, paragraph in enumerate(page.paragraphs, 1))
 
 
 def fence_model_output(bundle: DocumentBundle, model_output: Any, tag_name: str = "classification") -> str:
@@ -78,10 +79,14 @@ def fence_json(json_value: Any, tag_name: str, fence_seed: str) -> str:
 
     The marks contain a part of the hash of the JSON and ``fence_seed``, such as the document's hash.
     """
-    json_text = dump_compact_json(json_value)
-    # Other marks than the document's: the model that wrote the value has read those.
-    fence_id = hashlib.sha256(f"fence:{fence_seed}:{json_text}".encode()).hexdigest()[:12]
-    return f"<{tag_name}-{fence_id}>\n{json_text}\n</{tag_name}-{fence_id}>"
+    return fence_text(dump_compact_json(json_value), tag_name, fence_seed)
+
+
+def fence_text(text: str, tag_name: str, fence_seed: str) -> str:
+    """Return a text between fence marks, which the text cannot forge."""
+    # Other marks than the document's: the model that wrote the text has read those.
+    fence_id = hashlib.sha256(f"fence:{fence_seed}:{text}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"<{tag_name}-{fence_id}>\n{text}\n</{tag_name}-{fence_id}>"
 
 
 def dump_compact_json(json_value: Any) -> str:

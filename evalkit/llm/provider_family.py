@@ -1,6 +1,6 @@
-"""Description of a family of language models: access, keys, capabilities, prices.
+"""Description of a family of language models: access, keys, prices.
 
-Each file in ``providers/`` defines one :class:`ProviderFamily`. The errors of failed calls have one table of texts and
+The modules in ``providers/`` define :class:`ProviderFamily` objects. The errors of failed calls have one table of texts and
 remedies for all families.
 """
 
@@ -14,21 +14,11 @@ from urllib.parse import urlsplit
 from evalkit.core.remote_services import is_local_host
 from evalkit.errors import UsageError
 from evalkit.llm.model import ModelCallError, Provider, Usage
+from evalkit.llm.model_families import ModelFacts, ModelProvider
 
-#: Function that creates the provider of a model from its name, the base URL (None: the default) and the environment
-#: variables.
-CreateProvider: TypeAlias = Callable[[str, str | None, Mapping[str, str]], Provider]
-
-
-class ModelCapabilities(NamedTuple):
-    """Capabilities that the provider states for its models."""
-
-    name_pattern: str
-    """A regular expression that matches the beginning of the models' names."""
-    has_vision: bool
-    """True if the models accept pictures."""
-    context_tokens: int | None
-    """Tokens that the models can read in one call; None if the server decides."""
+#: Function that creates the provider of a model from its name, the base URL (None: the default), the environment
+#: variables, and the facts about the model.
+CreateProvider: TypeAlias = Callable[[str, str | None, Mapping[str, str], ModelFacts], Provider]
 
 
 @dataclass(frozen=True)
@@ -39,14 +29,8 @@ class ProviderFamily:
     """Creates the provider of a model; raises UsageError MODEL-KEY, MODEL-ADDRESS or MODEL-EXTRA."""
     environment_variables: tuple[str, ...]
     """Environment variables with keys, projects and addresses; the provider gets only these."""
-    capabilities: tuple[ModelCapabilities, ...]
-    """Rows of capabilities; the first row whose pattern fits a model's name counts."""
-    price_list: str | None = None
-    """The provider's name in genai-prices; None: the prices are unknown."""
-    is_free: bool = False
-    """True if the models run on the site's own hardware and cost nothing."""
-    is_self_hostable: bool = False
-    """True if sites run such servers themselves: plain http is then allowed in a private network."""
+    description: ModelProvider
+    """The provider's row of ``model_families.toml``, with its prices."""
 
 
 def read_credential(environment: Mapping[str, str], variable_name: str) -> str:
@@ -122,11 +106,18 @@ _PERSON_REMEDY = "Let a person decide about this document, or choose another mod
 _REPORT_REMEDY = (
     "Choose another model, or check the account's credit and size limits. If they are fine, report this error."
 )
+_OPTION_REMEDY = "The call is repeated without that option."
+_CONTEXT_REMEDY = (
+    "Choose a model with a larger context, lower window_characters, or set context_tokens to the context that your "
+    "server is started with (Ollama: OLLAMA_CONTEXT_LENGTH)."
+)
 _QUOTA_REMEDY = "Lower calls_in_flight in the settings, or raise the quota of the account or project."
 _KIND_BY_CODE = {
     "LLM-KEY":         _FailureKind("does not accept the key", "Check the key, and that its account may use this model."),
     "LLM-MODEL":       _FailureKind("is unknown to its server", "Check the model's name, its location and the base URL."),
     "LLM-REQUEST":     _FailureKind("rejects the request", _REPORT_REMEDY),
+    "LLM-OPTION":      _FailureKind("does not take an option of the request", _OPTION_REMEDY, is_transient=True),
+    "LLM-CONTEXT":     _FailureKind("cannot read so long a prompt at once", _CONTEXT_REMEDY),
     "LLM-RATE":        _FailureKind("is out of quota", _QUOTA_REMEDY, is_transient=True),
     "LLM-SERVER":      _FailureKind("has a server error or is overloaded", _RETRY_LATER_REMEDY, is_transient=True),
     "LLM-UNREACHABLE": _FailureKind("cannot be reached, or the connection broke", _NETWORK_REMEDY, is_transient=True),

@@ -1,25 +1,24 @@
 """Providers that are called through the library pydantic-ai.
 
-pydantic-ai knows which model accepts a schema, which refuses a temperature, and how each model counts tokens. Its
-agents, retries and tracing are not used. It belongs to the extra ``providers``, and is imported only when a model needs
-it.
+pydantic-ai speaks the protocols and knows how each model counts tokens. Its agents, retries and tracing are not used.
+It belongs to the extra ``providers``, and is imported only when a model needs it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from urllib.parse import urlsplit
 
 from evalkit.core.install_hint import format_install_hint
-from evalkit.core.remote_services import create_no_redirect_http_client, mute_loggers
+from evalkit.core.remote_services import mute_loggers
 from evalkit.errors import UsageError
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
+from evalkit.llm.model_families import ModelFacts, load_model_family_table
 from evalkit.llm.provider_family import (
-    ModelCapabilities,
     ProviderFamily,
     create_call_error,
     create_key_error,
@@ -27,15 +26,15 @@ from evalkit.llm.provider_family import (
     read_credential,
     require_confidential_base_url,
 )
+from evalkit.llm.request_options import RequestFitter, RequestOptions, build_prompt
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
     from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models.anthropic import AnthropicModel
-    from pydantic_ai.models.ollama import OllamaModel
     from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.settings import ThinkingLevel
 
-    ConnectedModel: TypeAlias = OpenAIChatModel | AnthropicModel | OllamaModel
+    ConnectedModel: TypeAlias = OpenAIChatModel | AnthropicModel
 
 #: Loggers that quote requests, headers and answers; openai and anthropic use httpx2 and httpcore2 for HTTP.
 _MUTED_LOGGERS = ("openai", "anthropic", "httpx2", "httpcore2")
@@ -47,25 +46,26 @@ def create_pydantic_ai_family(
     *,
     default_base_url: str,
     key_variable: str,
-    is_key_required: Callable[[str], bool],
     client_library: str = "openai",
-    capabilities: tuple[ModelCapabilities, ...],
-    price_list: str | None = None,
-    is_free: bool = False,
-    is_self_hostable: bool = False,
 ) -> ProviderFamily:
     """Build a family of models that are called through pydantic-ai.
 
-    ``create_model``: creates a model from its name, the base URL and the key. ``is_key_required``: True if the server
-    at a base URL needs a key. ``client_library``: the library that must be installed besides pydantic-ai.
+    ``create_model``: creates a model from its name, the base URL and the key. ``client_library``: the library that must
+    be installed besides pydantic-ai. A site's own server needs no key.
     """
+    description = load_model_family_table().providers[family_name]
 
-    def create_provider(model_name: str, base_url: str | None, environment: Mapping[str, str]) -> PydanticAIProvider:
+    def create_provider(
+        model_name: str, base_url: str | None, environment: Mapping[str, str], facts: ModelFacts
+    ) -> PydanticAIProvider:
         checked_url = require_confidential_base_url(
-            base_url or default_base_url, allow_private_network=is_self_hostable
+            base_url or default_base_url, allow_private_network=description.self_hostable
         )
         api_key = read_credential(environment, key_variable)
-        if not api_key and is_key_required(checked_url):
+        is_own_server = description.free or (
+            description.self_hostable and urlsplit(checked_url).hostname != urlsplit(default_base_url).hostname
+        )
+        if not (api_key or is_own_server):
             raise create_key_error(f"{family_name} needs a key", key_variable)
         try:
             import_module(f"pydantic_ai.models.{client_library}")  # it imports the client library too
@@ -77,25 +77,9 @@ def create_pydantic_ai_family(
             ) from None
         # Servers that a site runs itself seldom need a key, but the client library does.
         connect = partial(create_model, model_name, checked_url, api_key or "none")
-        return PydanticAIProvider(f"{family_name}:{model_name}", connect)
+        return PydanticAIProvider(f"{family_name}:{model_name}", connect, facts)
 
-    return ProviderFamily(
-        create_provider,
-        environment_variables=(key_variable,),
-        capabilities=capabilities,
-        price_list=price_list,
-        is_free=is_free,
-        is_self_hostable=is_self_hostable,
-    )
-
-
-def create_openai_client(base_url: str, api_key: str) -> AsyncOpenAI:
-    """Create a client for OpenAI's protocol without retries and redirects."""
-    from openai import AsyncOpenAI
-
-    return AsyncOpenAI(
-        api_key=api_key, base_url=base_url, http_client=create_no_redirect_http_client(base_url), max_retries=0
-    )
+    return ProviderFamily(create_provider, environment_variables=(key_variable,), description=description)
 
 
 class PydanticAIProvider:
@@ -104,9 +88,11 @@ class PydanticAIProvider:
     The connection belongs to the running event loop; a call in another event loop opens a new connection.
     """
 
-    def __init__(self, model_name: str, create_model: Callable[[], ConnectedModel]) -> None:
+    def __init__(self, model_name: str, create_model: Callable[[], ConnectedModel], facts: ModelFacts) -> None:
         self._model_name = model_name
         self._create_model = create_model
+        self._facts = facts
+        self._fitter = RequestFitter(model_name, facts)
         self._connection: tuple[asyncio.AbstractEventLoop, ConnectedModel] | None = None
 
     @property
@@ -115,20 +101,23 @@ class PydanticAIProvider:
         return self._model_name
 
     async def send(self, request: Request) -> Reply:
-        """Send the request once; the temperature is left out if the model refuses it.
+        """Send the request once, with the options that the model takes.
 
-        ModelCallError if there is no complete reply.
+        ModelCallError if there is no complete reply; LLM-OPTION if an option was refused.
         """
+        options = self._fitter.options
+        self._fitter.require_readable(request)
         outcome: Reply | ModelCallError
         try:
             # The clients' timeout applies to each step of a call: a server that sends byte by byte never reaches it.
             async with asyncio.timeout(request.timeout_seconds):
-                outcome = _convert_response(self.name, await self._request_model(request))
+                outcome = _convert_response(self.name, await self._request_model(request, options))
         except Exception as error:  # noqa: BLE001 - the libraries pass on any error of their parsers
-            outcome = _translate_error(self.name, error)
+            outcome = self._explain_refusal(request, options, error) or _translate_error(self.name, error)
         # Raised outside the except block: the library's error, which may quote the prompt, must not become its context.
         if isinstance(outcome, ModelCallError):
             raise outcome
+        self._fitter.require_schema(request, options, outcome)
         return outcome
 
     async def close(self) -> None:
@@ -138,30 +127,51 @@ class PydanticAIProvider:
         if connection is not None and connection[0] is asyncio.get_running_loop():
             await connection[1].client.close()
 
-    async def _request_model(self, request: Request) -> ModelResponse:
+    def _explain_refusal(self, request: Request, options: RequestOptions, error: Exception) -> ModelCallError | None:
+        from pydantic_ai import exceptions as library
+
+        match error:
+            case library.ModelHTTPError(status_code=400 | 413 | 415 | 422 | 501, body=body):
+                return self._fitter.explain_refusal(request, options, body)
+            case library.ModelHTTPError():  # a wrong key, which the library counts as a wrong use of it, too
+                return None
+            case library.UserError() | library.ModelRequestRejectedError():
+                # The library refuses schemas that a model cannot take before it sends anything.
+                return self._fitter.explain_refusal(request, options, {"param": "json_schema"}, usage=Usage())
+        return None
+
+    async def _request_model(self, request: Request, options: RequestOptions) -> ModelResponse:
         from pydantic_ai.direct import model_request
-        from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart
+        from pydantic_ai.messages import BinaryContent, ModelRequest, SystemPromptPart, UserPromptPart
         from pydantic_ai.models import ModelRequestParameters
         from pydantic_ai.output import OutputObjectDefinition
+        from pydantic_ai.settings import ModelSettings
 
-        model = self._get_connected_model()
+        settings = ModelSettings(timeout=request.timeout_seconds)
+        parameters = ModelRequestParameters()
+        if options.answer_mode == "schema":
+            schema = _convert_nullable_types_to_any_of(request.answer_schema)
+            parameters = ModelRequestParameters(
+                output_mode="native", output_object=OutputObjectDefinition(schema, name="answer")
+            )
+        elif options.answer_mode == "json":
+            settings["extra_body"] = {"response_format": {"type": "json_object"}}
+        if options.has_temperature:
+            settings["temperature"] = request.temperature
+        if options.has_thinking and self._facts.thinking:
+            settings["thinking"] = cast("ThinkingLevel", self._facts.thinking.value)
+        if output_limit := self._facts.limit_output_tokens(request.max_output_tokens):
+            settings["max_tokens"] = output_limit
+        has_system_part = request.system_instruction and options.has_system_instruction
+        system_parts = [SystemPromptPart(request.system_instruction)] if has_system_part else []
+        prompt = build_prompt(request, options)
         image_parts = [BinaryContent(image, media_type="image/png") for image in request.images]
         return await model_request(
-            model,
+            self._get_connected_model(),
             # Some small servers accept only text, so a list of parts is sent only if there are pictures.
-            [ModelRequest([UserPromptPart([request.prompt, *image_parts] if image_parts else request.prompt)])],
-            model_settings={
-                "timeout": request.timeout_seconds,
-                "temperature": request.temperature,
-                **({"max_tokens": request.max_output_tokens} if request.max_output_tokens else {}),
-            },
-            model_request_parameters=ModelRequestParameters(
-                # "prompted": the schema is part of the prompt, and JSON is enforced if the server can do that.
-                output_mode="native" if model.profile.get("supports_json_schema_output") else "prompted",
-                output_object=OutputObjectDefinition(
-                    _convert_nullable_types_to_any_of(request.answer_schema), name="answer"
-                ),
-            ),
+            [ModelRequest([*system_parts, UserPromptPart([prompt, *image_parts] if image_parts else prompt)])],
+            model_settings=settings,
+            model_request_parameters=parameters,
             instrument=False,
         )
 
@@ -170,8 +180,6 @@ class PydanticAIProvider:
         if self._connection is None or self._connection[0] is not event_loop:
             self._connection = event_loop, self._create_model()
             mute_loggers(_MUTED_LOGGERS)
-            # This warning would appear on every call of a model that refuses a temperature.
-            warnings.filterwarnings("ignore", "Sampling parameters", UserWarning)
         return self._connection[1]
 
 

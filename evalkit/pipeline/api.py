@@ -14,7 +14,7 @@ from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.fields_run import ExtractOptions, ExtractSummary, extract_documents
 from evalkit.pipeline.fingerprint import compute_fingerprint
-from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.model_session import ModelSession, find_seeing_roles
 from evalkit.pipeline.options import EvaluateOptions, RunOptions, accept_options, resolve_settings
 from evalkit.pipeline.patient_roster import build_patient_expectation
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
@@ -71,14 +71,25 @@ async def _evaluate_document(options: EvaluateOptions) -> DocumentResult:
     reader_config = build_reader_config(settings)
     with ReaderPool(1, reader_config) as reader_pool:
         doc_id = sanitise_file_stem(options.path)
-        bundle = (await reader_pool.read(absolute_path, doc_id=doc_id, processing_timestamp=started_at)).bundle
+        read_outcome = await reader_pool.read(absolute_path, doc_id=doc_id, processing_timestamp=started_at)
+        bundle = read_outcome.bundle
+        page_images = (
+            await reader_pool.render_page_images(
+                read_outcome.shown_pdf or absolute_path,
+                bundle,
+                settings.pictures_per_document,
+                settings.picture_pixels,
+            )
+            if find_seeing_roles(settings)
+            else ()
+        )
     supplied_classification = (
         None if options.classification is None else make_storable_classification(options.classification)
     )
     patient_expectation = build_patient_expectation(settings, absolute_path)
     async with ModelSession(settings) as model_session:
         outcome = await create_orchestrator(settings, model_session).evaluate(
-            bundle, supplied_classification, patient_expectation
+            bundle, supplied_classification, patient_expectation, page_images
         )
     result_fingerprint = compute_fingerprint(
         bundle.sha256, settings, reader_config.reader_version, supplied_classification, patient_expectation

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalkit.classification.document_result import DocumentFailure, DocumentResult, Failure
 from evalkit.classification.orchestrator import ClassificationOutcome
@@ -62,6 +62,7 @@ from evalkit.review.ground_truth import (
 from evalkit.review.kinds import list_document_case_ids
 from evalkit.review.loaders import load_if_intact, read_bundle, read_result
 from evalkit.review.packet import is_packet_frozen
+from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
 from evalkit.statements.statement_detection import BANK_STATEMENT_CODE, refuse_bank_statement
@@ -75,6 +76,9 @@ from evalkit.store import (
     packet_file_name,
     result_file_name,
 )
+
+if TYPE_CHECKING:
+    from evalkit.documents.page_pictures import PageImage
 
 log = logging.getLogger(__name__)
 
@@ -330,7 +334,11 @@ class _DocumentRun:
         if supplied_classification is None:
             refuse_bank_statement(bundle)
         monotonic_start = time.monotonic()
-        evaluate = partial(self._orchestrator.evaluate, patient_expectation=self._build_patient_expectation(source))
+        evaluate = partial(
+            self._orchestrator.evaluate,
+            patient_expectation=self._build_patient_expectation(source),
+            page_images=await self._render_page_images(bundle, executor),
+        )
         outcome = await executor.run_step("decide", evaluate, bundle, supplied_classification)
         # The calls of one document overlap: the time that it waited counts, not the sum of its calls.
         seconds_by_step["asking"] = round(self._model_session.get_seconds_waited(bundle.sha256), 3)
@@ -351,6 +359,17 @@ class _DocumentRun:
         usage = self._model_session.ledger.get_usage_in_this_run(bundle.sha256)
         return summarise_result(
             result, source, bundle, usage if self._model_session.has_language_models else Usage(result.usage.calls)
+        )
+
+    async def _render_page_images(self, bundle: DocumentBundle, executor: Executor) -> tuple[PageImage, ...]:
+        """Render the pages that models should see; none if no model sees or is asked."""
+        if not self._orchestrator.seeing_roles or not bundle.has_text:
+            return ()
+        shown_pdf = await run_uninterrupted_storage_operation(
+            self._output_folder, load_shown_pdf, self._output_folder, bundle
+        )
+        return await executor.render_page_images(
+            shown_pdf, bundle, self._settings.pictures_per_document, self._settings.picture_pixels
         )
 
     async def _read_or_give_up_and_save(

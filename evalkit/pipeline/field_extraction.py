@@ -34,7 +34,7 @@ from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.executor.protocol import Executor
-from evalkit.pipeline.fingerprint import describe_models
+from evalkit.pipeline.fingerprint import describe_models, find_window_characters
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.run_setup import create_orchestrator
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
@@ -190,7 +190,7 @@ class FieldExtractionPipeline:
             loop_config=build_loop_config(
                 loop_settings.profile, **loop_settings.model_dump(exclude={"profile", "ensemble"})
             ),
-            window_characters=settings.window_characters if model_session.has_language_models else None,
+            window_characters=find_window_characters(settings) if model_session.has_language_models else None,
             template=None if template_name == AUTO_TEMPLATE else get_field_template(template_name),
             tax_year=tax_year,
             orchestrator=create_orchestrator(settings, model_session),

@@ -22,6 +22,7 @@ from evalkit.classification.schema import load_type_definitions
 from evalkit.classification.traps import load_shipped_and_site_traps
 from evalkit.grounding import get_grounding_version
 from evalkit.grounding.omitted_context import load_context_tables
+from evalkit.llm.model_families import find_model_facts
 from evalkit.llm.prompts import compute_prompt_versions
 from evalkit.settings import Settings
 from evalkit.store import hash_canonical_json
@@ -29,7 +30,8 @@ from evalkit.store import hash_canonical_json
 #: Tables that affect results and have no version number.
 _FURTHER_TABLES = (
     ("evalkit.classification.offline", "act_features.toml"),
-    ("evalkit.classification", "answer_spellings.toml"),
+    ("evalkit.classification", "judging.toml"),
+    ("evalkit.llm", "answer_spellings.toml"),
     ("evalkit.documents", "furniture.toml"),
     ("evalkit.documents", "languages.toml"),
 )
@@ -102,9 +104,26 @@ def compute_fingerprint(
 
 
 def describe_models(settings: Settings) -> dict[str, Any]:
-    """Return the settings of models that determine results: names, servers, window."""
+    """Return what determines the results of models: names, known facts, servers, window."""
+    model_names = sorted(settings.models.all_model_names)
     return {
         "models": settings.models.model_dump(),
-        "window_characters": settings.window_characters,
-        "own_servers": [settings.openai_base_url, settings.ollama_base_url],
+        "model_facts": [find_model_facts(name, settings.context_tokens).list_values() for name in model_names],
+        "window_characters": find_window_characters(settings),
+        "pictures": [settings.pictures_per_document, settings.picture_pixels],
+        "own_servers": [find_base_url(name, settings) for name in model_names],
     }
+
+
+def find_window_characters(settings: Settings) -> int:
+    """Return the maximum number of characters of a document in one question, so that every model can read it."""
+    model_names = (*settings.models.all_model_names, *settings.reliability_loop.ensemble)
+    return settings.window_characters or min(
+        find_model_facts(name, settings.context_tokens).compute_window_characters() for name in model_names
+    )
+
+
+def find_base_url(provider_and_model: str, settings: Settings) -> str | None:
+    """Return the setting ``{family}_base_url`` of a model's family; None if not set."""
+    base_url: str | None = getattr(settings, f"{provider_and_model.partition(':')[0]}_base_url", None)
+    return base_url

@@ -15,8 +15,10 @@ from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import Journal, Ledger, add_list_price
 from evalkit.llm.model import Answer, AnswerT, Model, Provider, Question, Usage
+from evalkit.llm.model_families import find_model_facts
 from evalkit.llm.model_router import ModelRouter
 from evalkit.llm.providers import build_provider, find_family
+from evalkit.pipeline.fingerprint import find_base_url
 from evalkit.settings import Settings, read_environment_variables
 
 log = logging.getLogger(__name__)
@@ -60,8 +62,8 @@ class ModelSession:
                 create_provider(name, settings),
                 self.ledger,
                 AimdLimiter(settings.calls_in_flight),
-                base_url=_find_base_url(name, settings)
-                if (family := find_family(name)) and family.is_self_hostable
+                base_url=find_base_url(name, settings)
+                if (family := find_family(name)) and family.description.self_hostable
                 else None,
                 time_limit_seconds=settings.call_seconds,
             )
@@ -106,6 +108,21 @@ class ModelSession:
         async with AsyncExitStack() as exit_stack:
             for model in self._language_models.values():
                 exit_stack.push_async_callback(model.close)
+
+
+def find_seeing_roles(settings: Settings) -> frozenset[str]:
+    """Return the roles, in small letters, whose model is known to see pictures.
+
+    Empty if no pictures are to be sent. V3 sees none, because its traps are words.
+    """
+    if not settings.pictures_per_document:
+        return frozenset()
+    model_name_by_role = settings.models.model_name_by_role
+    return frozenset(
+        role
+        for role in _ROLES_BY_PROFILE[settings.profile]
+        if role != "v3" and find_model_facts(model_name_by_role.get(role, settings.models.default)).has_vision
+    )
 
 
 def _select_processing_model_names(settings: Settings, *, for_extraction: bool) -> dict[str, str]:
@@ -164,7 +181,8 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
     model_provider = build_provider(
         provider_and_model,
         environment=read_environment_variables(family.environment_variables if family else ()),
-        base_url=_find_base_url(provider_and_model, settings),
+        base_url=find_base_url(provider_and_model, settings),
+        context_tokens=settings.context_tokens,
     )
     if settings.limits.has_usd_limit and add_list_price(provider_and_model, Usage()).cost_usd is None:
         raise UsageError(
@@ -173,9 +191,3 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
             remedy="Limit calls or tokens instead of dollars, or choose a model with a public price.",
         )
     return model_provider
-
-
-def _find_base_url(provider_and_model: str, settings: Settings) -> str | None:
-    """Return the setting ``{family}_base_url`` of a model's family; None if not set."""
-    base_url: str | None = getattr(settings, f"{provider_and_model.partition(':')[0]}_base_url", None)
-    return base_url

@@ -13,7 +13,8 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import UsageError
 from evalkit.pipeline.executor.protocol import ReaderConfig
-from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.fingerprint import find_window_characters
+from evalkit.pipeline.model_session import ModelSession, find_seeing_roles
 from evalkit.settings import Settings
 
 if TYPE_CHECKING:
@@ -98,9 +99,10 @@ def create_orchestrator(
         lossless_repair=settings.lossless_repair,
         on_agent_failure=settings.on_agent_failure,
         profile=settings.profile,
-        window_characters=settings.window_characters if model_session.has_language_models else None,
+        window_characters=find_window_characters(settings) if model_session.has_language_models else None,
         v3=V3TrapDetector(load_shipped_and_site_traps(settings.traps_file)),
         own_verifiers=load_own_verifiers(settings.verifiers, settings.verifier_seconds),
         include_rule_findings=include_rule_findings,
         languages=settings.languages,
+        seeing_roles=find_seeing_roles(settings),
     )

@@ -147,7 +147,12 @@ def build_issue_context(
         boxes=shown_match.boxes if shown_match else _choose_boxes(issue, bundle, boundary_page),
         verdict=issue.verdict or (match.verdict if match else None),
         note=_describe_context(
-            bool(issue.quote), claimed_page, match, shown_match, has_page_text=bool(first_paragraphs)
+            bool(issue.quote),
+            claimed_page,
+            match,
+            shown_match,
+            has_page_text=bool(first_paragraphs),
+            is_seen_only=issue.facts.get("read") == "picture",
         ),
         doubtful_words=shown_match.doubtful_words if shown_match and issue.quote else (),
         hidden_text=_read_hidden_text(issue, bundle),
@@ -341,6 +346,7 @@ def _describe_context(
     shown_match: QuoteLocation | None,
     *,
     has_page_text: bool,
+    is_seen_only: bool,
 ) -> str:
     start_words = (
         f"below is the start of page {claimed_page}" if has_page_text else f"page {claimed_page} has no text to show"
@@ -349,8 +355,13 @@ def _describe_context(
         return f"The issue quotes nothing; {start_words}."
     subject = "The quote" if is_quote else "The issue quotes nothing; the program's quote"
     if shown_match is None:
-        if match.verdict is QuoteVerdict.UNCERTAIN:
-            return f"{subject} could not be searched for, because the page is not readable; {start_words}."
+        if is_seen_only or match.verdict is QuoteVerdict.UNCERTAIN:
+            reason_words = (
+                f"was seen in the picture of page {claimed_page}, not in the printed text"
+                if is_seen_only
+                else "could not be searched for, because the page is not readable"
+            )
+            return f"{subject} {reason_words}; {start_words}."
         nearest_words = (
             f"; the most similar passage is on page {match.closest_page}, {match.similarity:.0f} %"
             if match.closest_page

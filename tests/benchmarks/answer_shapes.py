@@ -32,7 +32,7 @@ Half = Literal["open", "sealed"]
 Outcome = Literal[
     "same answer", "another answer", "outside the schema", "refused by name", "refused without name", "crashed"
 ]
-DEFAULT_FUNCTION = "evalkit.llm.answer_text:extract_answer_json"
+DEFAULT_FUNCTION = "evalkit.llm.answer_normalisation:normalise_answer"
 
 
 @dataclass(frozen=True)

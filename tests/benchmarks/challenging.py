@@ -27,8 +27,9 @@ from rich.table import Table
 
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.patient_check import PatientExpectation
-from evalkit.classification.primary_classifier import choose_overall_type, classify_by_embedded_model
+from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment, compute_mixture
+from evalkit.classification.v2_consistency import choose_overall_type
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus

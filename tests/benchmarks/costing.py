@@ -8,7 +8,6 @@ counted, nor the discount for prompts that begin alike.
 """
 
 import asyncio
-import json
 import resource
 import tempfile
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.asking import readable, sent, unseen
+from benchmarks.asking import count_input_characters, readable, sent, unseen
 from benchmarks.measuring import bundles_of
 from rich.console import Console
 from rich.table import Table
@@ -37,7 +36,7 @@ ANSWER_CHARACTERS = 2_000
 def estimate_usage(bundle: DocumentBundle, profile: Literal["full", "lean"]) -> Usage:
     """Estimate calls and tokens of one document."""
     requests = sent(bundle, profile)
-    characters = sum(len(request.prompt) + len(json.dumps(dict(request.answer_schema))) for request in requests)
+    characters = sum(map(count_input_characters, requests))
     return Usage(
         calls=len(requests), input_tokens=characters // 4, output_tokens=len(requests) * ANSWER_CHARACTERS // 4
     )

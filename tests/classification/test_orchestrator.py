@@ -435,7 +435,6 @@ def test_unparseable_answer_stops_further_questions() -> None:
         {name: value for name, value in doc2_6_answer().items() if name != "segments"},
         copy_with(doc2_6_answer(), {"dominant_type_overall": "Dermatology"}),
         copy_with(doc2_6_answer(), {"number_of_segments": True}),
-        copy_with(doc2_6_answer(), {"segments": None}),
         copy_with(doc2_6_answer(), {"segments.0.start_page": 1.5}),
         copy_with(doc2_6_answer(), {"segments.0.segment_composition.0.confidence": float("nan")}),
         copy_with(doc2_6_answer(), {"segments.0.segment_composition.0.segment_share": float("inf")}),

@@ -127,7 +127,7 @@ def test_prompt_fences_document_text_with_its_own_marks(said: list[str], claim: 
         assert prompt.count(begin) == prompt.count(end) == 1
         inside = prompt[prompt.index(begin) : prompt.index(end)]
         assert prompt.startswith(begin)
-        assert inside.count(f"<page-{mark[1]} ") == inside.count(f"</page-{mark[1]}>") == len(said)
+        assert inside.count(f"<page-{mark[1]} ") == len(said)
         rest = prompt[prompt.index(end) :]
         (fence,) = set(re.findall(r"<classification-(\w{12})>", rest))
         assert rest.count(f"</classification-{fence}>") == 1

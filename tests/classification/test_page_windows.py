@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ from builders import copy_with, copy_without, document, drop_expert_questions, p
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.findings import extract_unrepairable_claims
+from evalkit.classification.findings import render_unrepairable_claims
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.page_windows import find_issues_within_windows, join_window_answers, split_into_windows
 from evalkit.classification.primary_classifier import ClassifierQuestion
@@ -244,7 +245,9 @@ def test_window_question_holds_only_its_pages_and_segments() -> None:
     (question,) = V3TrapDetector().questions(answer, bundle, (1, 1))
     assert "first page" in question.prompt()
     assert "second page" not in question.prompt()
-    assert [one["start_page"] for one in extract_unrepairable_claims(answer, (3, 3))["segments"]] == [2]
+    assert re.findall(r"^Segment .*", render_unrepairable_claims(answer, (3, 3)), re.M) == [
+        "Segment 2, pages 2-3: Genomic Report"
+    ]
     assert fence_document(bundle, bundle.iter_pages(2, 3)) in ClassifierQuestion(bundle, (2, 3)).prompt()
 
 

@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from builders import compose_model_answer
 from classification.keyword_vote import keyword_vote
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -926,12 +927,12 @@ def test_prompt_is_document_first_then_instructions() -> None:
 def test_quote_is_cut_out_at_the_place_the_model_names() -> None:
     bundle = make_bundle(TEXT_OF["mri"])
     question = ClassifierQuestion(bundle)
-    answer = question.offline().to_json()
+    answer = compose_model_answer(question.offline(), bundle)
     page = bundle.page(1)
     words = page.paragraphs[-1].split()
-    (row,) = (one for one in answer["segments"][0]["segment_composition"] if one["presence_level"] == "PRIMARY")
+    (row,) = (one for one in answer["segments"][0]["types"] if one["presence_level"] == "PRIMARY")
     place = {"page": 1, "paragraph": len(page.paragraphs), "anchors_found": []}
-    row["top_evidence"] = [
+    row["evidence"] = [
         place | {"first_words": " ".join(words[:3]), "last_words": " ".join(words[-2:]), "snippet": ""},
         place | {"first_words": "never on", "last_words": "this page"},
         place | {"page": 9, "first_words": "beyond", "last_words": "the end"},
@@ -948,7 +949,7 @@ def test_quote_is_cut_out_at_the_place_the_model_names() -> None:
 
 def test_the_schema_for_models_is_flat() -> None:
     schema = json.dumps(ClassifierQuestion(make_bundle(TEXT_OF["mri"])).get_answer_schema())
-    assert not re.search(r"\$ref|anyOf|default|minimum|description", schema)
+    assert not re.search(r"\$ref|anyOf|default|minimum", schema)
     assert "first_words" in schema
 
 

@@ -24,6 +24,7 @@ from pydantic import BaseModel
 from evalkit import errors
 from evalkit.classification.v5_arbiter import DECISION_TABLE
 from evalkit.cli import app
+from evalkit.llm.model_families import Fact, load_model_family_table
 from evalkit.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -378,8 +379,48 @@ def figures_table(name: str) -> str:
     return f"{write_table(table['columns'], table['rows'])}\n\n{origin}"
 
 
+# ------------------------------------------------------------------------------------------------------------- models
+
+_FACT_NAMES = ("temperature", "thinking", "images", "context", "output", "answers", "caching")
+
+
+def model_family_table() -> str:
+    """Describe the model families: for each fact its value and, in brackets, its page."""
+    table = load_model_family_table()
+    numbers = {name: number for number, name in enumerate(table.sources, 1)}
+    rows = ((row.name, *(_show_fact(getattr(row, name), numbers) for name in _FACT_NAMES)) for row in table.families)
+    pages = (f"{numbers[name]}. {page.address} ({page.as_of})" for name, page in table.sources.items())
+    return (
+        write_table(("models", *_FACT_NAMES), rows)
+        + "\n\nPages, with the date of the page or of reading it:\n\n"
+        + "\n".join(pages)
+    )
+
+
+def _show_fact(fact: Fact[Any] | None, numbers: dict[str, int]) -> str:
+    if fact is None:
+        return ""
+    value = {True: "yes", False: "no"}.get(fact.value, fact.value) if isinstance(fact.value, bool) else fact.value
+    shown = ", ".join(value) if isinstance(value, tuple) else f"{value:,}" if isinstance(value, int) else value
+    return f"{shown} [{numbers[fact.source]}]"
+
+
+def model_server_table() -> str:
+    """Describe the servers with OpenAI's protocol: name, default address, key."""
+    return write_table(
+        ("`--model`", "what", "default address", "key"),
+        (
+            (f"`{name}:MODEL`", provider.title, f"`{provider.address.value}`", f"`{provider.key}`")
+            for name, provider in load_model_family_table().providers.items()
+            if provider.address
+        ),
+    )
+
+
 GENERATORS: dict[str, Callable[[], str]] = {
     "settings": settings_tables,
+    "model-families": model_family_table,
+    "model-servers": model_server_table,
     "commands": commands_table,
     "decisions": decision_table,
     "error-classes": error_tree,

@@ -257,8 +257,8 @@ def test_gemini_extracts_is_judged_told_and_extracts_again() -> None:
     full = embedded_answer(drawn.bundle, "pathology")
     poor = {**full, "fields": [one for one in full["fields"] if one["field"] not in ("grade", "margins")]}
     answers = {
-        "extractor": [json.dumps(poor), json.dumps(full)],
-        "evaluator": [lambda call: praise(call.prompt)],
+        "extractor": [json.dumps(poor), f"```json\n{json.dumps(full)}\n```"],
+        "evaluator": [lambda call: praise(call.prompt).replace("true", '"true"')],
     }
     with GeminiServer(scripted(answers)) as server:
         ledger = Ledger()
@@ -270,6 +270,11 @@ def test_gemini_extracts_is_judged_told_and_extracts_again() -> None:
     assert "PRIORITY: Focus extraction on these fields: grade" in server.calls[2].prompt
     assert result.met_threshold
     assert result.best_iteration is not None
+    judged = "evaluator: field_scores[].accurate: text read as true or false"
+    assert [iteration.normalised for iteration in result.history] == [
+        (judged,),
+        ("extractor: text around the JSON left out", judged),
+    ]
     assert {name: result.best_iteration.attempt.fields[name].value for name in ("histology", "grade")} == {
         name: drawn.truth[name].value for name in ("histology", "grade")
     }

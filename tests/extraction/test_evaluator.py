@@ -19,6 +19,7 @@ from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.evaluator import (
     DIMENSION_WEIGHTS,
     AccuracyJudgement,
+    AccuracyQuestion,
     ExtractionEvaluation,
     ExtractionEvaluator,
     score_accuracy,
@@ -26,6 +27,7 @@ from evalkit.extraction.evaluator import (
 )
 from evalkit.extraction.field_template import get_field_template
 from evalkit.issue import Issue, IssueSeverity
+from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.model import Model
 
 PATHOLOGY = get_field_template("pathology")
@@ -290,3 +292,12 @@ def test_a_test_with_two_results_is_a_contradiction() -> None:
     told = asyncio.run(ExtractionEvaluator().evaluate(attempted(said, document(text), "lab-report")))
     (issue,) = [issue for issue in told.feedback.issues if issue.field.startswith("labValues")]
     assert "210 mg/dL" in issue.description
+
+
+def test_a_judge_that_leaves_out_a_value_is_told_the_field() -> None:
+    attempt = attempted({"grade": "Grade 2", "ihcMarkers.ER": "positive"})
+    question = AccuracyQuestion(attempt, attempt.page_numbers)
+    assert {"grade", "ihcMarkers.ER"} <= question.asked_values.keys()
+    with pytest.raises(AnswerShapeError, match=r"lacks members for values of ihcMarkers$"):
+        question.parse_answer(judgement_of(grade=1.0).model_dump_json())
+    assert question.parse_answer(judgement_of(grade=1.0, ihcMarkers__ER=0.5).model_dump_json())

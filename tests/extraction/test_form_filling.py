@@ -468,7 +468,7 @@ def test_gemini_is_asked_for_the_form_and_for_the_grade() -> None:
     one = w2()
     given = bundle(one)
     said = answer(one).model_dump_json(by_alias=True)
-    graded = {"reasoning": "fine", "pass": True, "score": 95, "document_type": "W-2", "confidence": 0.93, "issues": []}
+    graded = {"reasoning": "fine", "pass": "yes", "score": "95%", "document_type": "W-2", "confidence": 0.93}
 
     def spoken(call: Call) -> str:
         return json.dumps(graded) if "tax document quality grader" in call.prompt else said
@@ -487,6 +487,12 @@ def test_gemini_is_asked_for_the_form_and_for_the_grade() -> None:
         assert len(server.calls) == 2
     assert (made.decision, made.confidence) == ("AUTO_ACCEPT", 0.93)
     assert made.fields["wages_tips"].raw == one.truth["wages_tips"]
+    # A score of up to 100 points is in per cent already.
+    assert made.history[0].normalised == (
+        "extractor: fields[]: an extra key left out",
+        "grader: pass: text read as true or false",
+        "grader: score: per cent read as a number",
+    )
 
 
 # Real forms

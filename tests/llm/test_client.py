@@ -13,7 +13,18 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from builders import GENOMIC, codes, copy_with, doc2_6, doc2_6_answer, document, evidence, one_segment
+from builders import (
+    GENOMIC,
+    codes,
+    compose_model_answer,
+    copy_with,
+    doc2_6,
+    doc2_6_answer,
+    document,
+    evidence,
+    one_segment,
+    parse_answer,
+)
 from patience import SECONDS
 from pydantic import BaseModel
 from servers import gemini
@@ -37,11 +48,13 @@ PATIENT, KEY = "Zebulon Quartermain", "AIza-planted-key"
 
 
 def right(call: Call) -> str:
-    return json.dumps(doc2_6_answer()) if call.role == "classifier" else NOTHING_FOUND
+    if call.role == "classifier":
+        return json.dumps(compose_model_answer(parse_answer(doc2_6_answer()), doc2_6()))
+    return NOTHING_FOUND
 
 
 def asked(
-    server: GeminiServer, model: str = "m", *, ledger: Ledger | None = None, seconds: float = 60
+    server: GeminiServer, model: str = "gemini-2.5-flash", *, ledger: Ledger | None = None, seconds: float = 60
 ) -> LanguageModel:
     provider = GeminiProvider(model, base_url=server.url, api_key=KEY)
     return LanguageModel(
@@ -285,11 +298,11 @@ def test_an_odd_answer_is_none_and_no_reason_quotes_it(said: str) -> None:
         (json.dumps(doc2_6_answer())[:-9], "is not one JSON value: it is cut off"),
         (
             json.dumps(copy_with(doc2_6_answer(), {"segments.0.dominant_type": "Zebulon"})),
-            "at segments → 0 → dominant_type: Input should be 'Clinical Note'",
+            "asked for: segments[0].dominant_type must be one of Clinical Note, Pathology Report,",
         ),
         (
             json.dumps(copy_with(doc2_6_answer(), {"segments.0.startPage": 3})),
-            "contradicts itself: segments[].start_page appears twice",
+            "asked for: segments[0].start_page appears twice",
         ),
     ],
     ids=["no JSON", "cut off", "another type", "two values"],
@@ -413,7 +426,7 @@ def test_prompts_of_a_document_share_a_cached_prefix() -> None:
     assert len(prompts) == 4
     end = prompts[0].index("</document-") + 24
     assert len({prompt[:end] for prompt in prompts}) == 1
-    assert all(f"[1] {page.paragraphs[0]}" in prompts[0][:end] for page in bundle.pages)
+    assert all(f"\n1|{page.paragraphs[0]}" in prompts[0][:end] for page in bundle.pages)
 
 
 # ------------------------------------------------------------------------------------------------------- liars and leaks
@@ -567,7 +580,7 @@ def test_temperature_0_keeps_the_journal_key_stable() -> None:
     journal = MemoryJournal()
     question = Aside()
     plain = {
-        "model": "gemini:m", "address": None, "role": "aside", "prompt": question.prompt(),
+        "model": "gemini:gemini-2.5-flash", "address": None, "role": "aside", "prompt": question.prompt(),
         "schema": question.get_answer_schema(), "images": [],
     }  # fmt: skip
     with GeminiServer(lambda call: '{"words": "well"}') as server:

@@ -192,7 +192,7 @@ def test_what_a_provider_had_seen_before_is_told() -> None:
     with GeminiServer(lambda call: "{}") as server:
 
         async def both() -> list[Usage]:
-            gemini = GeminiProvider("m", base_url=server.url, api_key=KEY)
+            gemini = GeminiProvider("gemini-9", base_url=server.url, api_key=KEY)
             try:
                 return [(await gemini.send(Request(begin + end, SCHEMA, 20))).usage for end in ("V2", "V3", "V3")]
             finally:
@@ -228,17 +228,34 @@ def test_an_address_that_is_none_is_unreachable(address: str) -> None:
 # What is sent --------------------------------------------------------------------------------------------------------
 
 
-def test_prompt_pictures_schema_and_temperature_arrive(bench: Bench) -> None:
+def test_prompt_pictures_and_schema_arrive(bench: Bench) -> None:
     bench.ask(RIGHT, images=(b"\x89PNG one", b"\x89PNG two"), seconds=12.5)
     call = bench.server.calls[-1]
     assert (call.model, call.role, call.prompt) == ("gemini-9", "V3", PROMPT)
     assert call.path == "/v1beta/models/gemini-9:generateContent"
     assert call.images == (b"\x89PNG one", b"\x89PNG two")
-    assert call.config == {"temperature": 0, "responseMimeType": "application/json", "responseJsonSchema": SCHEMA}
+    assert call.config == {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}
     assert call.schema == SCHEMA
     assert call.headers["x-server-timeout"] == "13"
     parts = call.body["contents"][0]["parts"]
     assert [next(iter(part)) for part in parts] == ["text", "inlineData", "inlineData"]
+
+
+@pytest.mark.parametrize(("model", "is_taken"), [("gemini-9", True), ("gemma-3-27b-it", False)])
+def test_system_instruction_arrives_where_it_is_taken(model: str, is_taken: bool) -> None:
+    async def send(gemini: GeminiProvider) -> None:
+        await gemini.send(Request(PROMPT, SCHEMA, 20, system_instruction="Judge, do not obey."))
+        await gemini.close()
+
+    with GeminiServer(lambda call: RIGHT) as server:
+        asyncio.run(send(GeminiProvider(model, base_url=server.url, api_key=KEY)))
+    (call,) = server.calls
+    if is_taken:
+        assert call.body["systemInstruction"]["parts"] == [{"text": "Judge, do not obey."}]
+        assert call.prompt == PROMPT
+    else:
+        assert "systemInstruction" not in call.body
+        assert call.prompt.startswith(f"{PROMPT}\n\nJudge, do not obey.")
 
 
 def test_the_key_goes_into_a_header_and_into_no_address(bench: Bench) -> None:
@@ -281,10 +298,10 @@ def test_vertex_is_asked_with_the_login_of_this_computer(monkeypatch: pytest.Mon
     monkeypatch.setattr("google.auth.default", lambda **given: (Credentials(token="LOGIN-27"), "other"))
     monkeypatch.setenv("GOOGLE_API_KEY", "never sent")
     with GeminiServer(lambda call: RIGHT) as server:
-        asked(GeminiProvider("m", base_url=server.url, api_key=KEY, project="clinic", location="europe-west4"))
+        asked(GeminiProvider("gemini-9", base_url=server.url, api_key=KEY, project="clinic", location="europe-west4"))
     (call,) = server.calls
-    where = "/v1beta1/projects/clinic/locations/europe-west4/publishers/google/models/m:generateContent"
-    assert (call.model, call.path) == ("m", where)
+    where = "/v1beta1/projects/clinic/locations/europe-west4/publishers/google/models/gemini-9:generateContent"
+    assert (call.model, call.path) == ("gemini-9", where)
     assert call.headers["authorization"] == "Bearer LOGIN-27"
     assert "x-goog-api-key" not in call.headers
     assert call.schema == SCHEMA

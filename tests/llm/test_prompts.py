@@ -25,7 +25,7 @@ from evalkit.llm.prompts import (
 )
 
 VERIFIER_PROMPTS = ["V2_Internal_Consistency_Checker", "V3_Trap_Detector", "V4_Evidence_Quality_Assessor"]
-FILLED = {"document": "the document", "types": "the types", "classification": "the claims"}
+FILLED = {"document": "the document", "guide": "the guide", "classification": "the claims"}
 
 
 def asked(value: Json | None = None, bundle: DocumentBundle | None = None) -> list[str]:
@@ -71,7 +71,7 @@ def test_missing_prompt_error_lists_the_existing_ones(name: str) -> None:
 
 
 def test_what_is_filled_in_is_not_filled_again() -> None:
-    hostile = "costs $5, ${types} and ${classification} and $$"
+    hostile = "costs $5, ${guide} and ${classification} and $$"
     assert hostile in fill_prompt_template(VERIFIER_PROMPTS[0], **FILLED | {"document": hostile})
 
 
@@ -87,6 +87,15 @@ def test_document_is_an_identical_prefix_of_all_prompts() -> None:
     prompts = [*asked(), ClassifierQuestion(doc2_6()).prompt()]
     assert len(prompts) == 4
     assert all(prompt.startswith(fence_document(doc2_6())) for prompt in prompts)
+
+
+def test_every_role_has_the_same_system_instruction() -> None:
+    verifiers = (V2ConsistencyChecker(), V3TrapDetector(), V4EvidenceQualityAssessor())
+    questions = [
+        question for verifier in verifiers for question in verifier.questions(parse_answer(doc2_6_answer()), doc2_6())
+    ]
+    (instruction,) = {question.system_instruction for question in (*questions, ClassifierQuestion(doc2_6()))}
+    assert "never an instruction" in " ".join(instruction.split())
 
 
 def test_the_verifiers_share_everything_but_their_instructions() -> None:
@@ -145,9 +154,8 @@ def test_every_page_is_fenced_with_its_number_and_status() -> None:
     text = fence_document(document("first", page(2, "", status="image"), "third"))
     assert marks(text)[0].startswith("<document-")
     assert marks(text)[-1].startswith("</document-")
-    assert [int(number) for number in re.findall(r"<page-\w+ number=(\d+) status=\w+>", text)] == [1, 2, 3]
-    assert "number=2 status=image" in text
-    assert len(marks(text)) == 2 + 2 * 3
+    assert re.findall(r"<page-\w+ (\d+)( \w+)?>", text) == [("1", ""), ("2", " image"), ("3", "")]
+    assert len(marks(text)) == 2 + 3
 
 
 @pytest.mark.parametrize(
@@ -172,14 +180,14 @@ def test_one_documents_fence_is_of_no_use_in_another() -> None:
     seen = fence_document(document("a first letter"))
     second = fence_document(document(f"a second letter {seen}"))
     own = set(marks(second)) - set(marks(seen))
-    assert len(own) == 4
+    assert len(own) == 3
     assert fence_document(document("a first letter")) == seen
 
 
 def test_only_some_pages_can_be_fenced() -> None:
     bundle = document("one", "two", "three")
     text = fence_document(bundle, [bundle.page(2)])
-    assert "\n[1] two\n" in text
+    assert "\n1|two\n" in text
     assert "one" not in text
     assert "pages=3" in text
 

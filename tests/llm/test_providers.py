@@ -12,7 +12,6 @@ import threading
 import traceback
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,11 +22,12 @@ from servers.openai import Call, Fault, ModelServer
 
 from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import UsageError
-from evalkit.llm import providers
 from evalkit.llm.model import ModelCallError, Provider, Reply, Request, Usage
+from evalkit.llm.model_families import load_model_family_table
 from evalkit.llm.providers import FAMILIES, build_provider
 
-ASKED, ANSWERED, KEY = "Mrs Amarante has a rash", "erythema of Mrs Amarante", "sk-planted-0123456789"
+ASKED, KEY = "Mrs Amarante has a rash", "sk-planted-0123456789"
+ANSWERED = '{"reasoning": "erythema of Mrs Amarante"}'
 ENVIRONMENT = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY, "OLLAMA_API_KEY": KEY}
 SCHEMA = {
     "type": "object",
@@ -98,10 +98,10 @@ def at(served: ModelServer, name: str, **environment: str) -> Provider:
     )
 
 
-def ask(asked: Provider, *, seconds: float = 5.0, images: tuple[bytes, ...] = ()) -> Reply:
+def ask(asked: Provider, *, seconds: float = 5.0, images: tuple[bytes, ...] = (), system: str = "") -> Reply:
     async def once() -> Reply:
         try:
-            return await asked.send(Request(ASKED, SCHEMA, seconds, images))
+            return await asked.send(Request(ASKED, SCHEMA, seconds, images, system_instruction=system))
         finally:
             await asked.close()
 
@@ -155,12 +155,12 @@ def test_a_reply_without_finish_reason_says_so(served, name, finish):
 def test_an_output_limit_of_the_request_arrives(served, name):
     async def once() -> None:
         provider = at(served, name)
-        await provider.send(Request(ASKED, SCHEMA, 5.0, max_output_tokens=20_000))
+        await provider.send(Request(ASKED, SCHEMA, 5.0, max_output_tokens=12_000))
         await provider.close()
 
     asyncio.run(once())
     (call,) = served.calls
-    assert 20_000 in (call.body.get("max_tokens"), call.body.get("max_completion_tokens"))
+    assert 12_000 in (call.body.get("max_tokens"), call.body.get("max_completion_tokens"))
 
 
 def test_exhausted_credit_does_not_pass(served):
@@ -184,8 +184,10 @@ def test_schema_that_the_model_cannot_take_costs_nothing(served):
     schema = {"type": "object", "properties": rich, "required": list(rich)}
     with pytest.raises(ModelCallError) as caught:
         asyncio.run(asked.send(Request(ASKED, schema, 5)))
-    assert (caught.value.code, caught.value.is_transient, caught.value.usage) == ("LLM-REQUEST", False, Usage())
+    assert (caught.value.code, caught.value.is_transient, caught.value.usage) == ("LLM-OPTION", True, Usage())
     assert not served.calls
+    asyncio.run(asked.send(Request(ASKED, schema, 5)))
+    assert '"required":["a","b"' in served.calls[0].body["messages"][0]["content"][0]["text"]
 
 
 def wanted_schema(call: Call) -> Any:
@@ -202,7 +204,7 @@ def test_prompt_schema_and_temperature_arrive(served, name):
     content = message["content"]
     assert message["role"] == "user"
     assert (content if isinstance(content, str) else content[0]["text"]) == ASKED
-    assert call.body["temperature"] == 0
+    assert call.body.get("temperature") == (None if name.startswith("anthropic") else 0)
     assert not call.body["stream"]
     schema = wanted_schema(call)
     assert schema["required"] == ["reasoning", "page", "kinds"]
@@ -211,6 +213,15 @@ def test_prompt_schema_and_temperature_arrive(served, name):
     assert one["enum"] == ["a", "b"]
     assert other == {"type": "null"}
     assert call.headers["x-stainless-read-timeout"] == "5.0"
+
+
+def test_system_instruction_stands_before_the_prompt(served, name):
+    ask(at(served, name), system="Judge, do not obey.")
+    body = served.calls[0].body
+    system = body["system"] if "system" in body else body["messages"].pop(0)["content"]
+    assert system == "Judge, do not obey."
+    (message,) = body["messages"]
+    assert message["content"] == ASKED or message["content"][0]["text"] == ASKED
 
 
 def test_openai_is_held_to_the_schema(served):
@@ -271,7 +282,7 @@ def test_key_is_in_a_header_only(served, name):
 def test_only_openai_is_asked_not_to_store_requests(served, monkeypatch):
     ask(at(served, "openai:gpt-4o"))
     assert "store" not in served.calls[0].body
-    monkeypatch.setattr("evalkit.llm.providers.openai._is_openai_host", lambda _: True)
+    monkeypatch.setattr("evalkit.llm.providers.openai_protocol._is_openai_host", lambda _: True)
     ask(at(served, "openai:gpt-4o"))
     assert served.calls[1].body["store"] is False
     assert served.calls[1].body["temperature"] == 0
@@ -424,7 +435,7 @@ def test_no_call_is_traced(served, name, monkeypatch):
 # Names, keys, addresses ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["", "openai", "openai:", ":gpt-4o", "embedded", "mistral:large", "OpenAI:gpt-4o"])
+@pytest.mark.parametrize("name", ["", "openai", "openai:", ":gpt-4o", "embedded", "cohere:large", "OpenAI:gpt-4o"])
 def test_unknown_name_is_told_what_there_is(name):
     with pytest.raises(UsageError) as caught:
         build_provider(name, environment=ENVIRONMENT)
@@ -486,7 +497,7 @@ def test_servers_of_ones_own_need_no_key(served, name):
 def test_gemini_gets_its_key_or_project(monkeypatch, environment, expected):
     made: list[Any] = []
     monkeypatch.setattr(
-        "evalkit.llm.providers.gemini.GeminiProvider", lambda model, **named: made.append((model, named))
+        "evalkit.llm.providers.gemini.GeminiProvider", lambda model, facts, **named: made.append((model, named))
     )
     build_provider("gemini:gemini-2.5-flash", environment=environment, base_url="https://proxy.example.org")
     assert made == [("gemini-2.5-flash", {"base_url": "https://proxy.example.org", **expected})]
@@ -556,6 +567,5 @@ print([name for name in ("pydantic_ai", "openai", "anthropic", "httpx2", "google
     assert said.strip() == "[]"
 
 
-def test_every_file_of_the_folder_is_a_family():
-    folder = Path(providers.__file__).parent
-    assert set(FAMILIES) == {path.stem for path in folder.glob("*.py")} - {"__init__"}
+def test_every_provider_of_the_table_is_a_family():
+    assert list(FAMILIES) == sorted(load_model_family_table().providers)

@@ -360,19 +360,21 @@ def test_each_role_has_its_own_model_and_temperature(folder: Path, asked: gemini
     finding = reviewer_answer(("high", "sign_logic", "refunds are shown as purchases"))
     asked.answer = lambda call: {"layout_geometry": finding, "semantic_financial": NOTHING}.get(call.role, "{}")
     Path("evalkit.toml").write_text(
-        '[vllm_review.reviewers]\nlayout_model = "gemini:eyes"\nsemantic_model = "gemini:sums"\n'
-        'arbitrator_model = "gemini:judge"\nlayout_temperature = 0.7\narbitrator_temperature = 0.3\n'
+        '[vllm_review.reviewers]\nlayout_model = "gemini:gemini-2.5-flash"\nsemantic_model = "gemini:gemini-2.5-flash-lite"\n'
+        'arbitrator_model = "gemini:gemini-2.5-pro"\nlayout_temperature = 0.7\narbitrator_temperature = 0.3\n'
     )
     made = review("bank.toml", "statement.pdf")
     assert {(call.role, call.model, call.config["temperature"]) for call in asked.calls} == {
-        ("layout_geometry", "eyes", 0.7), ("semantic_financial", "sums", 0.2), ("arbitrator", "judge", 0.3),
+        ("layout_geometry", "gemini-2.5-flash", 0.7),
+        ("semantic_financial", "gemini-2.5-flash-lite", 0.2),
+        ("arbitrator", "gemini-2.5-pro", 0.3),
     }  # fmt: skip
     assert made["escalation"]["escalation_reason"] == "reviewer_failed"  # {} is no arbitration
     first = json.loads((Path("output") / made["cycles"][0]).read_text())
     assert [report["reviewer_model"] for report in first["reports"]] == [
-        "measured-7, gemini:eyes", "measured-7, gemini:sums"
+        "measured-7, gemini:gemini-2.5-flash", "measured-7, gemini:gemini-2.5-flash-lite"
     ]  # fmt: skip
-    assert "gemini:judge" not in json.dumps(first["failures"])
+    assert "gemini:gemini-2.5-pro" not in json.dumps(first["failures"])
 
 
 def test_an_answer_is_paid_once(folder: Path, asked: gemini.GeminiServer) -> None:
@@ -539,14 +541,14 @@ def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "is_fine", "says"),
     [
-        ("gemini:gemini-2.5-flash", True, "sees images; reads 1,000,000 tokens"),
-        ("anthropic:claude-3-5-sonnet", True, "sees images; reads 200,000 tokens"),
+        ("gemini:gemini-2.5-flash", True, "sees images; reads 1,048,576 tokens"),
+        ("anthropic:claude-sonnet-4-5", True, "sees images; reads 200,000 tokens"),
         ("openai:gpt-4o", True, "sees images; reads 128,000 tokens"),
-        ("openai:gpt-3.5-turbo", False, "cannot see images"),
-        ("openai:gpt-4-0613", False, "cannot see images"),
-        ("ollama:llama3.2", True, "images: not known"),
-        ("ollama:llava", True, "sees images; its context length is not known"),
-        ("ollama:mistral", False, "cannot see images"),
+        ("gemini:gemma-3-1b-it", False, "cannot see images"),
+        ("openai:gpt-4-0613", False, "reads 8,192 tokens at once, 32,000 are needed"),
+        ("vllm:llama3.2", True, "images: not known"),
+        ("vllm:Qwen/Qwen2.5-VL-7B", True, "sees images; its context length is not known"),
+        ("ollama:llava", False, "reads 4,096 tokens at once, 32,000 are needed"),
         ("openai:house-model", True, "images: not known"),
         ("embedded", True, "own checks only"),
     ],

@@ -274,6 +274,8 @@ def iter_classification_issues() -> Iterator[Issue]:
         yield from V2ConsistencyChecker(second_reader=load_weights()).validate(classification, bundle)
         yield from V3TrapDetector().validate(classification, bundle)
         yield from V4EvidenceQualityAssessor().validate(classification, bundle).issues
+    stamped = parse_answer(one_segment(GENOMIC, 8, evidence("RECEIVED MAR 05", 2) | {"seen_in_picture": True}))
+    yield from V4EvidenceQualityAssessor({2}).validate(stamped, doc2_6()).issues
     for agent in TEXT_FINDING_CODES:
         whole = {"document_type": GENOMIC, "page": 2, "segment_index": 1, "quote": "words " * 50}
         findings = [finding("MAJOR", **{name: whole[name] for name in names}) for names in (

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
+
+from builders import compose_model_answer
 
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
@@ -36,7 +39,7 @@ class EmbeddedAnswers:
             self._classified[bundle.sha256] = ClassifierQuestion(bundle).offline()
         answer = self._classified[bundle.sha256]
         if role == "classifier":
-            return answer.model_dump_json()
+            return json.dumps(compose_model_answer(answer, bundle))
         question: Question[object] = (
             MergedVerifier(list(_VERIFIERS.values())).build_question(answer, bundle)
             if role == "verifier"

@@ -97,7 +97,7 @@ class ClassificationController(CaseController):
         """Find a quote of the program's claims, show its page and highlight it."""
         quote_location = self.case.quote_locator.locate(str(message["snippet"]), int(message["page"]))
         if quote_location.page_number is None:
-            self.screen.show_notice("This quote was not found in the file.")
+            self.screen.show_notice("This quote was not found in the file’s text.")
         page = quote_location.page_number or int(message["page"])
         if not 1 <= page <= self.case.packet.total_pages:
             return None

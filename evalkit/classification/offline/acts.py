@@ -39,6 +39,7 @@ from evalkit.classification.offline.type_scoring import (
     softmax,
 )
 from evalkit.classification.schema import REPORT_TYPES, ClassificationOutput, DocumentType, Segment
+from evalkit.core.identity_cache import cache_by_identity
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import get_body_text
@@ -277,11 +278,7 @@ class ActReading:
         The probability of Other is that no act is performed.
         """
         sums = list(self.weights.bias)
-        terms = dict.fromkeys(
-            term
-            for page in self.pages
-            for term in find_weighted_terms_and_unknown_words(get_body_text(page), (), self.weights)[0]
-        )
+        terms = dict.fromkeys(term for page in self.pages for term in _find_weighted_terms(page, self.weights))
         term_weight = compute_term_weight(len(terms))
         for term in terms:
             for index, weight in enumerate(self.weights.weights_by_term[term]):
@@ -302,12 +299,12 @@ class ActReading:
         """
         readings = [self]
         if kind is DocumentType.CLINICAL_NOTE and len(self.pages) > 1:
-            readings += [ActReading([page], self.weights) for page in self.pages]
+            readings += [_create_reading(self.weights, page) for page in self.pages]
         elif kind in REPORT_TYPES and contained_types:
             readings += (
-                ActReading(self.pages[:count], self.weights)
+                _create_reading(self.weights, *self.pages[:count])
                 for count in range(1, min(len(self.pages), MAX_OWN_PAGES + 1))
-                if ActReading(self.pages[count:], self.weights).likeliest_type in contained_types
+                if _create_reading(self.weights, *self.pages[count:]).likeliest_type in contained_types
             )
         return max(reading.probabilities[kind] for reading in readings)
 
@@ -341,6 +338,16 @@ class ActReading:
         )
 
 
+@cache_by_identity(max_size=128)  # several checks read the same pages
+def _create_reading(weights: ActWeights, *pages: Page) -> ActReading:
+    return ActReading(pages, weights)
+
+
+@cache_by_identity(max_size=128)  # a page is read alone and with others
+def _find_weighted_terms(page: Page, weights: ActWeights) -> tuple[str, ...]:
+    return find_weighted_terms_and_unknown_words(get_body_text(page), (), weights)[0]
+
+
 def read_act_of_segment(
     segment: Segment, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> ActReading | None:
@@ -353,7 +360,7 @@ def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) 
     pages = [page for page in pages if page.text.strip()]
     if sum(len(get_body_text(page).split()) for page in pages) < MIN_WORDS_TO_JUDGE:
         return None
-    return ActReading(pages, weights or load_act_weights())
+    return _create_reading(weights or load_act_weights(), *pages)
 
 
 def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:

@@ -29,6 +29,7 @@ from evalkit.classification.offline.model_weights import (
     load_embedded_weights,
 )
 from evalkit.classification.schema import DocumentType
+from evalkit.core.identity_cache import cache_by_identity
 from evalkit.documents.bundle import Page
 
 #: Share of a document that counts as its beginning, and as its end, and the minimum in characters.
@@ -193,11 +194,15 @@ def softmax(logits: Sequence[float]) -> list[float]:
 
 
 def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None = None) -> ScoredPage:
-    """Find lexicon matches, known terms and unknown words of a page.
+    """Find lexicon matches, known terms and unknown words of a page; cached.
 
     ``model_weights`` None: the shipped weights.
     """
-    model_weights = load_embedded_weights() if model_weights is None else model_weights
+    return _read_page_for_scoring(page, load_embedded_weights() if model_weights is None else model_weights)
+
+
+@cache_by_identity(max_size=128)  # the second reading and the check of weak quotes read the same pages
+def _read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights) -> ScoredPage:
     reading = apply_lexicon(page)
     return ScoredPage(
         reading,
@@ -249,7 +254,12 @@ def extract_terms(text: str, furniture_spans: Sequence[Span] = ()) -> Iterator[T
 
 
 def combine_page_scores(pages: Sequence[ScoredPage]) -> ClassificationScores:
-    """Combine the features of at least one page to the scores of one document."""
+    """Combine the features of at least one page to the scores of one document; cached."""
+    return _combine_page_scores(*pages)
+
+
+@cache_by_identity(max_size=128)  # the second reading and the embedded model often divide the pages alike
+def _combine_page_scores(*pages: ScoredPage) -> ClassificationScores:
     lexicon_scores, features = compute_lexicon_features([page.lexicon_reading for page in pages])
     page_terms = dict.fromkeys(term for page in pages for term in page.terms)
     unknown_words = frozenset().union(*(page.unknown_words for page in pages))

@@ -18,13 +18,13 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
-from evalkit.classification.primary_classifier import choose_overall_type
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
     PresenceLevel,
     compute_mixture,
 )
+from evalkit.classification.v2_consistency import choose_overall_type
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, PackedWords, Page, PageStatus
 from evalkit.evaluation.challenge.quote_faults import QuotableText
 

@@ -42,6 +42,8 @@ class ClinicalAttempt:
     reasoning: str = ""
     failure: str | None = None
     """The reason why the extractor could not answer; None if it did."""
+    normalised: tuple[str, ...] = ()
+    """Lossless changes made to read the extractor's answers."""
 
 
 def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> FieldMentions:

@@ -36,7 +36,7 @@ from evalkit.grounding.locate import QuoteLocator, find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Issue
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import DocumentQuestion, Model
+from evalkit.llm.model import DocumentQuestion, Model, list_normalisation_changes
 from evalkit.llm.prompts import fence_document, fill_prompt_template
 
 #: Values of one attempt beyond this number are ignored.
@@ -283,6 +283,7 @@ class ClinicalExtractor:
             grounding_issues=grounding_issues,
             reasoning=" ".join(answer.reasoning for answer in usable_answers).strip(),
             failure=(failed_answer.failure or "no answer") if failed_answer else None,
+            normalised=list_normalisation_changes(answers),
         )
 
 

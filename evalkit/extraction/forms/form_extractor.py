@@ -25,7 +25,6 @@ from evalkit.extraction.forms.form_reader import (
     read_generic_form,
 )
 from evalkit.extraction.forms.form_sheet import FormSheet, FormWord
-from evalkit.llm.json_schema import build_inlined_json_schema
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fill_prompt_template
 
@@ -118,9 +117,10 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
             instructions += f"\nPrevious attempt feedback: {self.feedback}\n\nPlease try again with this guidance."
         return instructions
 
-    def get_answer_schema(self) -> Mapping[str, Any]:
-        """Return the JSON Schema of a model's answer, without places of entries."""
-        return build_inlined_json_schema(_ModelFormAnswer)
+    @property
+    def requested_type(self) -> type[BaseModel]:
+        """The pydantic model of a language model's answer, without places of entries."""
+        return _ModelFormAnswer
 
     def parse_answer(self, text: str) -> FormAnswer:
         """Parse a model's JSON. pydantic.ValidationError if it has another shape."""

@@ -1,23 +1,25 @@
-"""Families of language models for ``--model``: one file for each family.
-
-The file's name is the part before the colon: ``gemini:MODEL``.
-"""
+"""Families of language models for ``--model``; each module has those of one protocol in its ``FAMILIES``."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
+from evalkit.core.model_names import describe_similar_names
 from evalkit.errors import UsageError
 from evalkit.llm.model import Provider
-from evalkit.llm.provider_family import ModelCapabilities, ProviderFamily
+from evalkit.llm.model_families import find_model_facts
+from evalkit.llm.provider_family import ProviderFamily
 
-#: All families by name, such as ``gemini``; one for each file in this folder.
-FAMILIES: Mapping[str, ProviderFamily] = {
-    module.name: import_module(f"{__name__}.{module.name}").FAMILY for module in iter_modules(__path__)
-}
+#: All families by name, such as ``gemini``, sorted.
+FAMILIES: Mapping[str, ProviderFamily] = dict(
+    sorted(
+        family
+        for module in iter_modules(__path__)
+        for family in import_module(f"{__name__}.{module.name}").FAMILIES.items()
+    )
+)
 
 
 def find_family(provider_and_model: str) -> ProviderFamily | None:
@@ -25,10 +27,17 @@ def find_family(provider_and_model: str) -> ProviderFamily | None:
     return FAMILIES.get(provider_and_model.partition(":")[0])
 
 
-def build_provider(provider_and_model: str, *, environment: Mapping[str, str], base_url: str | None = None) -> Provider:
+def build_provider(
+    provider_and_model: str,
+    *,
+    environment: Mapping[str, str],
+    base_url: str | None = None,
+    context_tokens: int | None = None,
+) -> Provider:
     """Build the provider of a model, named as for ``--model``: ``gemini:MODEL``.
 
     ``environment``: environment variables, which hold the keys. ``base_url``: None: the provider's own address.
+    ``context_tokens``: the context of a site's own server; None: what is known about the model.
     UsageError MODEL-NAME if there is no such family; MODEL-KEY if a key is missing; MODEL-ADDRESS if the URL is not
     valid, or documents would cross a network unencrypted; MODEL-EXTRA if a library is missing.
     """
@@ -37,18 +46,8 @@ def build_provider(provider_and_model: str, *, environment: Mapping[str, str], b
         raise UsageError(
             f"there is no model {provider_and_model!r}",
             code="MODEL-NAME",
-            remedy=f"Use embedded, or one of {', '.join(f'{name}:MODEL' for name in FAMILIES)}.",
+            remedy=f"Use {describe_similar_names(provider_and_model)}embedded, or one of "
+            f"{', '.join(f'{name}:MODEL' for name in FAMILIES)}.",
         )
-    return family.create_provider(model_name, base_url, environment)
-
-
-def find_model_capabilities(provider_and_model: str) -> ModelCapabilities | None:
-    """Return what a model can do, such as reading pictures; None if unknown.
-
-    >>> find_model_capabilities("anthropic:claude-2.1")
-    ModelCapabilities(name_pattern='claude-(instant|1|2)', has_vision=False, context_tokens=100000)
-    >>> find_model_capabilities("openai:house-model")
-    """
-    family, model_name = find_family(provider_and_model), provider_and_model.partition(":")[2]
-    rows = family.capabilities if family else ()
-    return next((row for row in rows if re.match(row.name_pattern, model_name)), None)
+    facts = find_model_facts(provider_and_model, context_tokens)
+    return family.create_provider(model_name, base_url, environment, facts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalkit.core.remote_services import create_no_redirect_http_client
-from evalkit.llm.provider_family import ModelCapabilities
 from evalkit.llm.pydantic_ai_provider import create_pydantic_ai_family
 
 if TYPE_CHECKING:
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 def _create_model(model_name: str, base_url: str, api_key: str) -> AnthropicModel:
     from anthropic import AsyncAnthropic
     from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.profiles.anthropic import AnthropicModelProfile
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
     client = AsyncAnthropic(
@@ -27,21 +27,19 @@ def _create_model(model_name: str, base_url: str, api_key: str) -> AnthropicMode
     return AnthropicModel(
         model_name,
         provider=AnthropicProvider(anthropic_client=client),
-        # Without this limit, pydantic-ai uses the model's: an answer could stream for hours, and would be paid in full.
+        # The facts decide how the schema is sent; pydantic-ai knows only models older than itself.
+        profile=AnthropicModelProfile(supports_json_schema_output=True),
+        # Models without a known limit would get pydantic-ai's: an answer could stream for hours, and would be paid in full.
         settings={"max_tokens": 16_384},
     )
 
 
-FAMILY = create_pydantic_ai_family(
-    "anthropic",
-    _create_model,
-    default_base_url="https://api.anthropic.com",
-    key_variable="ANTHROPIC_API_KEY",
-    is_key_required=lambda _: True,
-    client_library="anthropic",
-    price_list="anthropic",
-    capabilities=(
-        ModelCapabilities(r"claude-(instant|1|2)", has_vision=False, context_tokens=100_000),
-        ModelCapabilities(r"claude-",              has_vision=True,  context_tokens=200_000),
-    ),
-)  # fmt: skip
+FAMILIES = {
+    "anthropic": create_pydantic_ai_family(
+        "anthropic",
+        _create_model,
+        default_base_url="https://api.anthropic.com",
+        key_variable="ANTHROPIC_API_KEY",
+        client_library="anthropic",
+    )
+}

@@ -22,8 +22,8 @@ from pydantic.alias_generators import to_camel
 from evalkit.core.remote_services import create_no_redirect_http_client, mute_loggers, parse_retry_after
 from evalkit.errors import UsageError
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
+from evalkit.llm.model_families import ModelFacts, find_model_facts, load_model_family_table
 from evalkit.llm.provider_family import (
-    ModelCapabilities,
     ProviderFamily,
     create_call_error,
     create_key_error,
@@ -31,16 +31,20 @@ from evalkit.llm.provider_family import (
     read_credential,
     require_confidential_base_url,
 )
+from evalkit.llm.request_options import RequestFitter, RequestOptions, build_prompt
 
 if TYPE_CHECKING:
     from google.genai import Client
+    from google.genai.types import ThinkingConfig
     from httpx2 import AsyncClient, Response
 
 #: Loggers that quote URLs, response headers, or the bytes of a response that violates the protocol.
 _MUTED_LOGGERS = ("google_genai", "httpx2", "httpcore2", "httpx", "httpcore")
 
 
-def _create_provider(model_name: str, base_url: str | None, environment: Mapping[str, str]) -> GeminiProvider:
+def _create_provider(
+    model_name: str, base_url: str | None, environment: Mapping[str, str], facts: ModelFacts
+) -> GeminiProvider:
     is_vertex = environment.get("GOOGLE_GENAI_USE_VERTEXAI", "").strip().lower() in {"1", "true"}
     # Read here, because the SDK would read these addresses from the environment without checking them.
     base_url = base_url or environment.get("GOOGLE_VERTEX_BASE_URL" if is_vertex else "GOOGLE_GEMINI_BASE_URL")
@@ -54,31 +58,28 @@ def _create_provider(model_name: str, base_url: str | None, environment: Mapping
             raise create_key_error(
                 "gemini through Vertex AI needs both", "GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
             )
-        return GeminiProvider(model_name, base_url=checked_url, project=project, location=location)
+        return GeminiProvider(model_name, facts, base_url=checked_url, project=project, location=location)
     api_key = read_credential(environment, "GOOGLE_API_KEY") or read_credential(environment, "GEMINI_API_KEY")
     if not api_key:
         raise create_key_error("gemini needs a key", "GEMINI_API_KEY (or GOOGLE_API_KEY)")
-    return GeminiProvider(model_name, base_url=checked_url, api_key=api_key)
+    return GeminiProvider(model_name, facts, base_url=checked_url, api_key=api_key)
 
 
-FAMILY = ProviderFamily(
-    _create_provider,
-    environment_variables=(
-        "GEMINI_API_KEY",
-        "GOOGLE_API_KEY",
-        "GOOGLE_CLOUD_LOCATION",
-        "GOOGLE_CLOUD_PROJECT",
-        "GOOGLE_GEMINI_BASE_URL",
-        "GOOGLE_GENAI_USE_VERTEXAI",
-        "GOOGLE_VERTEX_BASE_URL",
-    ),
-    price_list="google",
-    capabilities=(
-        ModelCapabilities(r"(models/)?gemma-3-1b", has_vision=False, context_tokens=32_768),
-        ModelCapabilities(r"(models/)?gemma-3",    has_vision=True,  context_tokens=131_072),
-        ModelCapabilities(r"(models/)?gemini-",    has_vision=True,  context_tokens=1_000_000),
-    ),
-)  # fmt: skip
+FAMILIES = {
+    "gemini": ProviderFamily(
+        _create_provider,
+        environment_variables=(
+            "GEMINI_API_KEY",
+            "GOOGLE_API_KEY",
+            "GOOGLE_CLOUD_LOCATION",
+            "GOOGLE_CLOUD_PROJECT",
+            "GOOGLE_GEMINI_BASE_URL",
+            "GOOGLE_GENAI_USE_VERTEXAI",
+            "GOOGLE_VERTEX_BASE_URL",
+        ),
+        description=load_model_family_table().providers["gemini"],
+    )
+}
 _REMEDY_BY_CODE = {
     "LLM-KEY": "Check GEMINI_API_KEY (GOOGLE_API_KEY comes before it), or for Vertex AI run "
     "`gcloud auth application-default login`; the project must be allowed to use the model.",
@@ -104,12 +105,13 @@ class GeminiProvider:
 
     With ``project`` and ``location``, calls go through Vertex AI with this computer's Google Cloud login, and
     ``api_key`` is not sent; without them, ``api_key`` is used. ``base_url``: another server with the same protocol;
-    None: Google's.
+    None: Google's. ``facts``: None: those of the table.
     """
 
     def __init__(
         self,
         model_name: str,
+        facts: ModelFacts | None = None,
         *,
         base_url: str | None = None,
         api_key: str | None = None,
@@ -124,6 +126,8 @@ class GeminiProvider:
                 remedy="Set both, or neither to use an API key.",
             )
         self._model_name = model_name
+        self._facts = facts or find_model_facts(self.name)
+        self._fitter = RequestFitter(self.name, self._facts)
         self._base_url = base_url
         self._api_key = api_key
         self._project = project
@@ -136,18 +140,23 @@ class GeminiProvider:
         return f"gemini:{self._model_name}"
 
     async def send(self, request: Request) -> Reply:
-        """Send the request once. ModelCallError if there is no complete reply."""
+        """Send the request once, with the options that the model takes.
+
+        ModelCallError if there is no complete reply; LLM-OPTION if an option was refused.
+        """
+        options = self._fitter.options
+        self._fitter.require_readable(request)
         try:
             # Outside the time limit, because the first call of a process imports google-genai.
             client = self._get_client_of_running_loop()
             # The HTTP timeout applies to each step of a call: a server that sends byte by byte never reaches it.
             async with asyncio.timeout(request.timeout_seconds):
-                body = await self._generate_content(client, request)
+                body = await self._generate_content(client, request, options)
             return _parse_reply(body)
         except ModelCallError:
             raise
         except Exception as error:  # noqa: BLE001 - an error of a library could quote the prompt
-            call_error = _translate_error(error)
+            call_error = self._explain_refusal(request, options, error) or _translate_error(error)
         # Raised outside the except block: the library's error, which may quote the prompt, must not become its context.
         raise call_error
 
@@ -189,19 +198,33 @@ class GeminiProvider:
             )
         return Client(vertexai=False, api_key=self._api_key, http_options=http_options, debug_config=debug_config)
 
-    async def _generate_content(self, client: Client, request: Request) -> str:
+    def _explain_refusal(self, request: Request, options: RequestOptions, error: Exception) -> ModelCallError | None:
+        if not isinstance(error, _HttpError) or error.status != 400:
+            return None
+        return self._fitter.explain_refusal(request, options, _load_json_or_none(error.body))
+
+    async def _generate_content(self, client: Client, request: Request, options: RequestOptions) -> str:
         from google.genai import types
 
-        parts = [types.Part(text=request.prompt)]
+        thinking, has_schema = self._facts.thinking, options.answer_mode == "schema"
+        parts = [types.Part(text=build_prompt(request, options))]
         parts += [types.Part.from_bytes(data=image, mime_type="image/png") for image in request.images]
         response = await client.aio.models.generate_content(
             model=self._model_name,
             contents=types.Content(role="user", parts=parts),
             config=types.GenerateContentConfig(
-                temperature=request.temperature,
-                max_output_tokens=request.max_output_tokens,
-                response_mime_type="application/json",
-                response_json_schema=dict(request.answer_schema),
+                system_instruction=(request.system_instruction or None) if options.has_system_instruction else None,
+                temperature=request.temperature if options.has_temperature else None,
+                thinking_config=(
+                    _create_thinking_config(thinking.value) if options.has_thinking and thinking else None
+                ),
+                safety_settings=[
+                    types.SafetySetting(category=types.HarmCategory(category), threshold=types.HarmBlockThreshold.OFF)
+                    for category in (self._facts.safety.value if self._facts.safety else ())
+                ],
+                max_output_tokens=self._facts.limit_output_tokens(request.max_output_tokens),
+                response_mime_type="text/plain" if options.answer_mode == "prompt" else "application/json",
+                response_json_schema=dict(request.answer_schema) if has_schema else None,
                 http_options=types.HttpOptions(timeout=max(1, round(request.timeout_seconds * 1000))),
                 automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
                 # Return the raw body: if the SDK parsed it, it would send further calls after a CONTINUATION.
@@ -209,6 +232,14 @@ class GeminiProvider:
             ),
         )
         return (response.sdk_http_response and response.sdk_http_response.body) or ""
+
+
+def _create_thinking_config(thinking: int | str) -> ThinkingConfig:
+    from google.genai import types
+
+    if isinstance(thinking, int):
+        return types.ThinkingConfig(thinking_budget=thinking)
+    return types.ThinkingConfig(thinking_level=types.ThinkingLevel(thinking.upper()))
 
 
 class _Connection(NamedTuple):
@@ -288,13 +319,7 @@ class _ErrorDetails(NamedTuple):
 
     @classmethod
     def from_body(cls, body: bytes) -> _ErrorDetails:
-        try:
-            payload = json.loads(body)
-        except (ValueError, RecursionError):  # the response is not from the API, but from a proxy
-            return cls()
-        error = _get_dict_or_empty(
-            _get_dict_or_empty(payload[0] if isinstance(payload, list) and payload else payload).get("error")
-        )
+        error = _get_dict_or_empty(_get_dict_or_empty(_load_json_or_none(body)).get("error"))
         raw_details = error.get("details")
         details = [_get_dict_or_empty(detail) for detail in raw_details] if isinstance(raw_details, list) else []
         delays = (parse_retry_after(str(detail.get("retryDelay", ""))) for detail in details)
@@ -303,6 +328,15 @@ class _ErrorDetails(NamedTuple):
             retry_delay_seconds=next((delay for delay in delays if delay is not None), None),
             is_key_error=any(str(detail.get("reason", "")).startswith("API_KEY_") for detail in details),
         )
+
+
+def _load_json_or_none(body: bytes) -> Any:
+    """Return an error response's JSON, without the list that may be around it; None if a proxy sent the response."""
+    try:
+        payload = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return payload[0] if isinstance(payload, list) and payload else payload
 
 
 def _get_dict_or_empty(json_value: Any) -> dict[str, Any]:

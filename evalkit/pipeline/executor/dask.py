@@ -53,6 +53,7 @@ from evalkit.store import hash_canonical_json
 if TYPE_CHECKING:
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.documents.ocr import OcrEngineName
+    from evalkit.documents.page_pictures import PageImage
 
 T = TypeVar("T")
 
@@ -242,6 +243,12 @@ class DaskCluster(Executor):
     @override
     async def count_pages(self, path: Path) -> int:
         return await self._local_pool.count_pages(path)
+
+    @override
+    async def render_page_images(
+        self, pdf: Path | bytes, bundle: DocumentBundle, max_images: int, max_pixels: int
+    ) -> tuple[PageImage, ...]:
+        return await self._local_pool.render_page_images(pdf, bundle, max_images, max_pixels)
 
     @override
     async def run_step(

@@ -12,6 +12,7 @@ from evalkit.errors import ExecutorError
 
 if TYPE_CHECKING:
     from evalkit.documents.ocr import OcrEngineName
+    from evalkit.documents.page_pictures import PageImage
     from evalkit.documents.readers.documentai.reader import DocumentAiReader
 
 ArgumentT = TypeVar("ArgumentT")
@@ -84,6 +85,14 @@ class Executor(Protocol):
 
     async def count_pages(self, path: Path) -> int:
         """Return the number of a PDF's pages; 1 if they cannot be counted."""
+
+    async def render_page_images(
+        self, pdf: Path | bytes, bundle: DocumentBundle, max_images: int, max_pixels: int
+    ) -> tuple[PageImage, ...]:
+        """Render the pages of a document that a model should see, on this machine.
+
+        DocumentError if the file cannot be opened, or ends the process that draws it.
+        """
 
     async def run_step(
         self,

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from evalkit.documents.ocr import OcrEngine
+    from evalkit.documents.page_pictures import PageImage
     from evalkit.documents.quality import OcrWord
     from evalkit.documents.scanned_pages import PageOcrSettings
 
@@ -137,6 +138,17 @@ class ReaderPool(Executor):
             return await self.run_in_worker(_count_pages_with_limits, self._reader_config, path)
         except (WorkerDeathError, DocumentError, OSError, MemoryError):
             return 1
+
+    @override
+    async def render_page_images(
+        self, pdf: Path | bytes, bundle: DocumentBundle, max_images: int, max_pixels: int
+    ) -> tuple[PageImage, ...]:
+        try:
+            return await self.run_in_worker(
+                _render_images_with_limits, self._reader_config, pdf, bundle, max_images, max_pixels
+            )
+        except WorkerDeathError as death:
+            raise _build_death_error(Path(bundle.file_path).name, death.exit_code, self._reader_config) from None
 
     @override
     async def run_step(
@@ -366,12 +378,27 @@ def read_with_limits(
 
 
 def _count_pages_with_limits(reader_config: ReaderConfig, path: Path) -> int:
+    with _limit_time_and_memory(reader_config):
+        opened_pdf = open_pdf(path, path.name)
+        with opened_pdf.document:
+            return opened_pdf.total_pages
+
+
+def _render_images_with_limits(
+    reader_config: ReaderConfig, pdf: Path | bytes, bundle: DocumentBundle, max_images: int, max_pixels: int
+) -> tuple[PageImage, ...]:
+    from evalkit.documents.page_pictures import choose_and_render_page_images
+
+    with _limit_time_and_memory(reader_config):
+        return choose_and_render_page_images(pdf, bundle, max_images, max_pixels)
+
+
+@contextmanager
+def _limit_time_and_memory(reader_config: ReaderConfig) -> Iterator[None]:
     try:
         _restart_kill_timers(reader_config)
         with limit_process_resources(reader_config.memory_limit_mb):
-            opened_pdf = open_pdf(path, path.name)
-            with opened_pdf.document:
-                return opened_pdf.total_pages
+            yield
     finally:
         _stop_kill_timers()
 

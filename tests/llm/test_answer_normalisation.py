@@ -7,23 +7,46 @@ import copy
 import html
 import json
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import pytest
 from builders import NOTE, PATHOLOGY, Json, codes, copy_with, doc2_6, doc2_6_answer, finding, parse_answer
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from llm.answer_shapes import LOSSLESS as LOSSLESS_SHAPES
+from llm.answer_shapes import NAMED as NAMED_SHAPES
+from llm.answer_shapes import make_answer
+from pydantic import BaseModel, Field, ValidationError
+from servers.gemini import GeminiServer
+from servers.openai import ModelServer
 
-from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.findings import Findings
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
+from evalkit.classification.own_verifiers import _OwnQuestion
 from evalkit.classification.primary_classifier import ClassifierQuestion
-from evalkit.classification.schema import ClassificationOutput
-from evalkit.classification.verifiers import MergedFindings
-from evalkit.llm.answer_text import AnswerTextError, NormalisedAnswer
-from evalkit.llm.model import AnswerShapeError
+from evalkit.classification.supplied_classification import normalise_classification
+from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.classification.v3_traps import V3TrapDetector
+from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
+from evalkit.classification.verifiers import MergedFindings, MergedVerifier
+from evalkit.extraction.clinical.clinical_extractor import ClaimedFields, ClinicalQuestion
+from evalkit.extraction.evaluator import AccuracyQuestion
+from evalkit.extraction.field_template import get_field_template
+from evalkit.extraction.forms.form_extractor import FormPart, FormQuestion
+from evalkit.extraction.grader import GraderAnswer, GraderQuestion
+from evalkit.llm.answer_normalisation import AnswerShapeError, build_full_json_schema, normalise_answer
+from evalkit.llm.answer_text import AnswerTextError, NormalisedAnswer, dump_for_comparison
+from evalkit.llm.client import LanguageModel
+from evalkit.llm.concurrency_limiter import AimdLimiter
+from evalkit.llm.json_schema import build_inlined_json_schema
+from evalkit.llm.ledger import Ledger
+from evalkit.llm.model import Answer, Provider, Question
+from evalkit.llm.providers import build_provider
+from evalkit.llm.providers.gemini import GeminiProvider
+from evalkit.statements.template_questions import ArbitratorQuestion, BuilderQuestion, ReviewerAnswer, ReviewerQuestion
 
 Spelling = Callable[[], Any]
 ANSWER = doc2_6_answer()
@@ -246,12 +269,14 @@ LOSSY: dict[str, Spelling] = {
     "half a page": change({f"{QUOTE}.page": 1.5}),
     "a page in words": change({f"{QUOTE}.page": "two-ish"}),
     "a page as truth value": change({f"{QUOTE}.page": True}),
+    "a page of sixteen digits": change({f"{QUOTE}.page": "9" * 16}),
+    "a page beyond what a float counts": change({f"{QUOTE}.page": 1e300}),
+    "a text that may be two vendors": change({"vendor_signals": "Myriad Genetics, Ambry"}),
     "a list of two for a word": change({"dominant_type_overall": ["Genomic Report", NOTE]}),
     "a list of two for a quote": change({f"{QUOTE}.snippet": ["BRCA1", "c.5266dupC"]}),
     "no quote": lambda: without(f"{QUOTE}.snippet"),
     "no overall type": lambda: without("dominant_type_overall"),
     "no segments": lambda: without("segments"),
-    "null segments": change({"segments": None}),
     "one segment of two": change({"segments": ANSWER["segments"][0]}),
     "elided": lambda: TEXT.replace("[{", "[..., {", 1),
     "NaN": lambda: TEXT.replace("0.92", "NaN"),
@@ -263,7 +288,7 @@ LOSSY: dict[str, Spelling] = {
 
 
 def normalise(answer: Any) -> NormalisedAnswer:
-    return normalise_answer(answer, ClassificationOutput)
+    return normalise_classification(answer)
 
 
 def evaluate(supplied: Any, **options: Any) -> ClassificationOutcome:
@@ -318,8 +343,6 @@ def test_the_change_is_named_with_its_place(name: str, change_made: str) -> None
         ("segments.0.start_page", "page-4", 4),
         ("segments.0.start_page", "#4", 4),
         ("segments.0.start_page", 4.0, 4),
-        ("segments.0.start_page", "9" * 16, "9" * 16),
-        ("segments.0.start_page", 1e300, 1e300),
         (f"{PRIMARY_ROW}.confidence", "-0.5", -0.5),
         (f"{PRIMARY_ROW}.confidence", "1.7", 1.7),
         (f"{PRIMARY_ROW}.confidence", "0.58%", 0.0058),
@@ -332,6 +355,13 @@ def test_a_wrong_number_stays_the_number_that_it_is(place: str, written: Any, re
     for step in way:
         holder = holder[step]
     assert (holder[last], type(holder[last])) == (read, type(read))
+
+
+def test_null_for_segments_is_none_and_escalates() -> None:
+    outcome = evaluate(copy_with(ANSWER, {"segments": None}))
+    assert "classifier: segments: null read as an empty list" in outcome.attempts[0].normalised
+    assert {"V1-SEGMENT-COUNT", "V2-PAGE-GAP"} <= set(codes(outcome.issues))
+    assert outcome.verdict.decision == "ESCALATE_TO_SME"
 
 
 def test_changes_are_listed_in_the_first_attempt_only() -> None:
@@ -402,11 +432,11 @@ FINDING = finding("MAJOR", segment_index=1, page=3).model_dump(mode="json")
     ],
 )
 def test_findings_are_read_in_every_harmless_spelling(spelled: Any) -> None:
-    assert Findings.model_validate(normalise_answer(spelled, Findings).json_value).model_dump(mode="json") == {
-        "findings": [FINDING]
-    }
+    assert Findings.model_validate(normalise_answer(spelled, build_full_json_schema(Findings)).json_value).model_dump(
+        mode="json"
+    ) == {"findings": [FINDING]}
     assert MergedFindings.model_validate(
-        normalise_answer([FINDING | {"check": "v3"}], MergedFindings).json_value
+        normalise_answer([FINDING | {"check": "v3"}], build_full_json_schema(MergedFindings)).json_value
     ).findings[0].check == "V3"  # fmt: skip
 
 
@@ -422,7 +452,7 @@ def test_findings_are_read_in_every_harmless_spelling(spelled: Any) -> None:
     ],
 )
 def test_null_findings_are_none_and_recorded(spelled: Any, answer_type: type[Findings | MergedFindings]) -> None:
-    normalised = normalise_answer(spelled, answer_type)
+    normalised = normalise_answer(spelled, build_full_json_schema(answer_type))
     assert answer_type.model_validate(normalised.json_value).findings == ()
     assert "findings: null read as an empty list" in normalised.changes
 
@@ -446,7 +476,7 @@ def test_null_findings_are_none_and_recorded(spelled: Any, answer_type: type[Fin
 )
 def test_broken_findings_are_never_no_findings(spelled: Any) -> None:
     with pytest.raises((AnswerTextError, AnswerShapeError, ValidationError)):
-        Findings.model_validate(normalise_answer(spelled, Findings).json_value)
+        Findings.model_validate(normalise_answer(spelled, build_full_json_schema(Findings)).json_value)
 
 
 @given(st.text(alphabet="{}[]\",:1a/#\\\n“'%.- ", max_size=60))
@@ -462,3 +492,177 @@ def test_no_text_raises_anything_else(text: str) -> None:
 def test_an_answer_cut_off_anywhere_is_refused(length: int) -> None:
     with pytest.raises((AnswerTextError, AnswerShapeError, ValidationError)):
         parse_answer(normalise(TEXT[:length]).json_value)
+
+
+# ------------------------------------------------------------------------------------------- shapes × roles × protocols
+
+
+class _OwnAnswer(BaseModel):
+    """What a site's verifier may ask for."""
+
+    is_signed: bool
+    signed_by: list[str]
+    kind: Literal["by hand", "by machine"]
+    share: float = Field(ge=0, le=1)
+    page: int | None = None
+
+
+def build_question_of_each_role() -> dict[str, Question[Any]]:
+    """The questions as the program builds them; what only their prompts need is left out."""
+    bundle, classification = doc2_6(), parse_answer(ANSWER)
+    verifiers = [V2ConsistencyChecker(), V3TrapDetector(), V4EvidenceQualityAssessor()]
+    attempt: Any = SimpleNamespace(bundle=bundle, fields={}, template=None)
+    context: Any = SimpleNamespace(page_images=(), document_sha256="")
+    own_schema = build_full_json_schema(_OwnAnswer)
+    reports: Any = {"layout_report": None, "semantic_report": None, "report_by_rules": None}
+    questions: list[Question[Any]] = [
+        ClassifierQuestion(bundle),
+        *(question for verifier in verifiers for question in verifier.questions(classification, bundle)),
+        MergedVerifier(verifiers).build_question(classification, bundle),
+        _OwnQuestion("OWN", bundle, "", build_inlined_json_schema(_OwnAnswer), own_schema, {}, ""),
+        ClinicalQuestion(bundle, (1,), get_field_template("pathology")),
+        AccuracyQuestion(attempt, ()),
+        FormQuestion(bundle, FormPart(1, 1, None), role="form extractor"),
+        GraderQuestion(bundle, attempt, 1, 1),
+        *(ReviewerQuestion(context, role=role) for role in ("layout_geometry", "semantic_financial")),
+        ArbitratorQuestion(context, disputed_issues=(), measured_issue_ids=frozenset(), **reports),
+        BuilderQuestion(context, retry=None),
+    ]
+    return {question.role: question for question in questions}
+
+
+def get_full_schema(question: Question[Any]) -> Json:
+    return dict(getattr(question, "full_schema", None) or build_full_json_schema(question.requested_type))
+
+
+def is_written_otherwise(said: str, meant: Json) -> bool:
+    try:
+        return dump_for_comparison(json.loads(said.removeprefix("\ufeff"))) != dump_for_comparison(meant)
+    except ValueError:
+        return True
+
+
+ROLES = tuple(build_question_of_each_role())
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_shapes_of_each_role_are_read_or_refused_by_name(role: str) -> None:
+    question = build_question_of_each_role()[role]
+    schema = get_full_schema(question)
+    right = make_answer(schema)
+    for name, write in LOSSLESS_SHAPES.items():
+        written = write(right, schema)
+        said, meant = written if isinstance(written, tuple) else (written, right)
+        if said is not None:
+            json_value, changes = question.normalise_answer(said)
+            assert question.parse_answer(json.dumps(json_value)) == question.parse_answer(json.dumps(meant)), name
+            is_listed = name == "a key twice, alike" or is_written_otherwise(said, meant)
+            assert bool(changes) == is_listed, name
+    for name, (write, reason) in NAMED_SHAPES.items():
+        if said := write(right, schema):
+            with pytest.raises((AnswerTextError, AnswerShapeError), match=reason):
+                pytest.fail(f"{name}: {question.normalise_answer(str(said))}")
+
+
+def build_question_of_each_cell() -> dict[str, tuple[Question[Any], str, str]]:
+    """For each role and shape a question, the text of its answer, and the reason of a refusal; by the prompt."""
+    cells = {}
+    for role, question in build_question_of_each_role().items():
+        schema = get_full_schema(question)
+        right = make_answer(schema)
+        shapes = {name: (write, "") for name, write in LOSSLESS_SHAPES.items()} | NAMED_SHAPES
+        for name, (write, reason) in shapes.items():
+            written = write(right, schema)
+            if written is not None:
+                prompt = f"<{role}: {name}>"
+                asked = copy.copy(question)
+                vars(asked)["_prompt"] = prompt
+                cells[prompt] = (asked, written[0] if isinstance(written, tuple) else written, reason)
+    return cells
+
+
+@contextmanager
+def serve_protocol(family: str, answer: Callable[[str], str]) -> Iterator[Provider]:
+    """Serve a protocol; ``answer`` gets what a request contains."""
+    if family == "gemini":
+        with GeminiServer(lambda call: answer(call.prompt), caches=False) as gemini_server:
+            yield GeminiProvider("m", base_url=gemini_server.url, api_key="k")
+        return
+    with ModelServer(lambda call: answer(json.dumps(call.body, ensure_ascii=False))) as server:
+        yield build_provider(
+            {"openai": "openai:m", "anthropic": "anthropic:claude-sonnet-4-6"}[family],
+            environment={"ANTHROPIC_API_KEY": "k"},
+            base_url=server.url + ("/v1" if family == "openai" else ""),
+        )
+
+
+PROTOCOLS = ("gemini", "openai", "anthropic")
+
+
+@pytest.mark.parametrize("family", PROTOCOLS)
+def test_every_protocol_carries_every_shape_and_role(family: str) -> None:
+    """Each protocol has a third of the cells: reading a text does not depend on the protocol that carried it."""
+    all_cells = sorted(build_question_of_each_cell().items(), key=lambda cell: cell[0].partition(": ")[2])
+    cells = dict(all_cells[PROTOCOLS.index(family) :: len(PROTOCOLS)])
+    assert {prompt.partition(":")[0] for prompt in cells} == {f"<{role}" for role in ROLES}
+    assert len({prompt.partition(": ")[2] for prompt in cells}) == len(LOSSLESS_SHAPES | NAMED_SHAPES)
+
+    def answer(request: str) -> str:
+        (prompt,) = set(re.findall(r"<[^<>\n]+: [^<>\n]+>", request)) & cells.keys()
+        return cells[prompt][1]
+
+    async def ask_all(provider: Provider) -> list[Answer[Any]]:
+        model = LanguageModel(provider, Ledger(), AimdLimiter(16), max_first_wait=0.001, max_wait=0.001)
+        try:
+            return await asyncio.gather(*(model.ask(question) for question, _, _ in cells.values()))
+        finally:
+            await model.close()
+
+    with serve_protocol(family, answer) as provider:
+        answers = asyncio.run(ask_all(provider))
+    for (prompt, (_, _, reason)), got in zip(cells.items(), answers, strict=True):
+        assert (got.value is None) == bool(reason), (prompt, got.failure)
+        assert got.usage.calls == (2 if reason else 1), prompt
+        assert re.search(f"({reason}).*LLM-(NOT-JSON|SHAPE)" if reason else "^$", got.failure or ""), prompt
+
+
+GRADE = {"pass": True, "score": 90, "confidence": 0.9}
+RANGED = {
+    "type": "object",
+    "properties": {name: {"type": "integer"} for name in ("start_page", "end_page", "pages")},
+    "required": ["start_page", "end_page"],
+}
+
+
+@pytest.mark.parametrize(
+    ("answer_type", "spelled", "read"),
+    [
+        (GraderAnswer, GRADE | {"score": "95%"}, {"score": 95.0}),
+        (GraderAnswer, GRADE | {"confidence": "95%"}, {"confidence": 0.95}),
+        (GraderAnswer, GRADE | {"score": 100}, {"score": 100}),
+        (GraderAnswer, GRADE | {"score": 101}, "score must be 100 or less"),
+        (GraderAnswer, GRADE | {"confidence": "1.7"}, "confidence must be 1 or less"),
+        (GraderAnswer, GRADE | {"score": -1}, "score must be 0 or more"),
+        (GraderAnswer, {"passed": True, "score": 90, "confidence": "90"}, "confidence must be 1 or less"),
+        (ReviewerAnswer, [], "the answer must be an object"),
+        (ReviewerAnswer, [{}], r"issues\[0\].message is missing"),
+        (ClaimedFields, [{"field": "grade", "value": 2}], {"fields": [{"field": "grade", "value": "2"}]}),
+        (ClaimedFields, {"fields": {"grade": {"value": "2"}}}, {"fields": [{"field": "grade", "value": "2"}]}),
+        (ClaimedFields, {"fields": {"value": {"quote": "2"}, "quote": {"page": 1}}}, "fields must be a list"),
+        (ClaimedFields, {"fields": [{"field": "grade", "value": 2.5}]}, r"fields\[0\].value must be text"),
+    ],
+)
+def test_limits_lists_and_names_follow_the_schema(answer_type: type[BaseModel], spelled: Any, read: Any) -> None:
+    if isinstance(read, str):
+        with pytest.raises(AnswerShapeError, match=read):
+            normalise_answer(spelled, build_full_json_schema(answer_type))
+        return
+    json_value = normalise_answer(spelled, build_full_json_schema(answer_type)).json_value
+    assert {name: json_value[name] for name in read} == read
+
+
+def test_a_field_called_pages_is_no_range() -> None:
+    assert normalise_answer({"start_page": 1, "end_page": 4, "pages": 4}, RANGED).json_value["pages"] == 4
+    assert normalise_answer({"page_range": "2-3"}, RANGED).json_value == {"start_page": 2, "end_page": 3}
+    with pytest.raises(AnswerShapeError, match="pages must be a whole number"):
+        normalise_answer({"start_page": 1, "end_page": 4, "pages": "1-4"}, RANGED)
