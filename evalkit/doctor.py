@@ -22,7 +22,7 @@ from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.model_families import find_model_facts
-from evalkit.llm.prompts import list_prompt_names
+from evalkit.llm.prompts import list_prompt_names, load_own_prompts
 from evalkit.llm.request_options import send_with_all_options
 from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, render_vision_test_png
 from evalkit.settings import LOCAL_EXECUTOR, Settings
@@ -68,7 +68,7 @@ def run_doctor_checks(settings: Settings, *, asks_models: bool = False) -> list[
         _run_check("reader", partial(_describe_reader, settings, asks_document_ai=asks_models)),
         _run_check("executor", partial(_describe_executor, settings)),
         *_check_models(settings, asks_models=asks_models),
-        _run_check("prompts and tables", _describe_prompts_and_tables),
+        _run_check("prompts and tables", partial(_describe_prompts_and_tables, settings.prompts_folder)),
         *(
             _run_check("own traps", partial(_describe_own_traps, path))
             for path in [settings.traps_file]
@@ -230,9 +230,9 @@ async def _send_test_request(provider: Provider, time_limit_seconds: float, *, i
         await provider.close()
 
 
-def _describe_prompts_and_tables() -> str | DoctorCheck:
+def _describe_prompts_and_tables(prompts_folder: str | None) -> str | DoctorCheck:
     versions = (
-        f"{len(list_prompt_names())} prompts, types {load_type_definitions()['version']}, "
+        f"{len(list_prompt_names())} prompts, {len(load_own_prompts(prompts_folder))} of them your own, types {load_type_definitions()['version']}, "
         f"lexicon {load_lexicon().version}, weights {load_embedded_weights().version}, traps {load_shipped_traps().version}"
     )
     return DoctorCheck(

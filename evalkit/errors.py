@@ -4,8 +4,10 @@
 
     EvalkitError
     ├── UsageError          change the call, an option or a setting; nothing was done (exit status 2)
+    │   └── ModelSetupError a language model refuses the key, its name or its parameters
     ├── DocumentError       fix or replace this document; the others are processed (exit status 1)
     ├── ModelError          a language model gave no usable answer; a person decides the document
+    ├── RunStopped          no document is at fault, but the run cannot go on; start again later, finished documents are kept
     ├── ExecutorError       the reading machines are unreachable; start again later, finished documents are kept
     ├── StoreError          fix the output folder (space, rights, a newer schema), then start again
     │   └── NotFound        the output folder has no document, case or file of this name (exit status 2)
@@ -47,12 +49,23 @@ class UsageError(EvalkitError):
     """The call, an option, a setting or an input file next to the documents is wrong."""
 
 
+class ModelSetupError(UsageError):
+    """A language model refuses the key, its name or every request of a role."""
+
+
 class DocumentError(EvalkitError):
     """One document cannot be read; the run continues with the other documents."""
 
 
 class ModelError(EvalkitError):
     """A model could not be asked, or gave no usable answer."""
+
+
+class RunStopped(EvalkitError):
+    """A model's service is down or refuses every call, or the run's budget is spent.
+
+    No document is at fault and none is escalated; finished documents are kept.
+    """
 
 
 class ExecutorError(EvalkitError):

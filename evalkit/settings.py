@@ -123,8 +123,14 @@ class LimitSettings(StrictRecord):
     """Maximum number of calls in one run."""
     tokens_per_run: int = Field(0, ge=0)
     """Maximum number of tokens in one run."""
-    usd_per_run: Decimal = Field(Decimal(0), ge=0)
-    """Highest cost of one run in US dollars."""
+    usd_per_run: Decimal | None = Field(None, ge=0)
+    """Highest cost of one run in US dollars. None: a paid model needs this or another limit of the run; the command
+    line asks for it at a terminal."""
+
+    @property
+    def has_run_limit(self) -> bool:
+        """True if a run is limited, or is explicitly not (``usd_per_run = 0``)."""
+        return self.usd_per_run is not None or bool(self.calls_per_run or self.tokens_per_run)
 
     @property
     def has_usd_limit(self) -> bool:
@@ -357,6 +363,9 @@ class Settings(BaseSettings):
     """Maximum number of simultaneous calls of language models; fewer are made while a provider limits the rate."""
     call_seconds: float = Field(60, gt=0, le=3_600)
     """Seconds that one question to a language model may take, including retries and the waits between them."""
+    outage_seconds: float = Field(600, ge=0, le=86_400)
+    """Seconds that documents wait for a language model whose service is down; then the run stops, and the next run
+    continues it."""
     window_characters: int | None = Field(None, ge=1_000)
     """Maximum number of characters of a document in one question; a longer document is sent in parts, one question
     each. None: as many as all models in use can read, 400000 if that is unknown."""
@@ -386,6 +395,9 @@ class Settings(BaseSettings):
     """The address of the vLLM server. None: ``http://127.0.0.1:8000/v1``."""
     reliability_loop: ReliabilityLoopSettings = ReliabilityLoopSettings()
     vllm_review: TemplateReviewSettings = TemplateReviewSettings()
+    prompts_folder: str | None = Field(None, min_length=1)
+    """A folder with a site's own prompts, each a file with the name and the variables of the shipped prompt that it
+    replaces; the shipped prompts without such a file stay in force."""
     traps_file: str | None = Field(None, min_length=1)
     """A TOML file with a site's own traps (look-alikes that V3 warns of), in the form of ``classification/traps.toml``;
     the shipped traps stay in force."""

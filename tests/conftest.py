@@ -37,6 +37,9 @@ if (
 #: Runs into different folders are compared: a patient has the same keys in all of them.
 os.environ["EVALKIT_PATIENT_SALT"] = PATIENT_SALT
 
+#: Paid models need a limit of the run; this one is never met.
+os.environ["EVALKIT_LIMITS__CALLS_PER_RUN"] = "1000000"
+
 settings.register_profile(
     "evalkit",
     deadline=None,

@@ -51,6 +51,13 @@ FreshOption = Annotated[bool, typer.Option("--fresh", help="Process documents ag
 EvenPurgedOption = Annotated[
     bool, typer.Option("--even-purged", help="Process documents even if `evalkit purge` deleted them before.")
 ]
+UsdPerRunOption = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="N", help="Highest cost of this run in US dollars; 0: no limit.", show_default=False),
+]
+NoProbeOption = Annotated[
+    bool, typer.Option("--no-probe", help="Send no test question to the language models before the first document.")
+]
 YesOption = Annotated[
     bool, typer.Option("--yes", help="Accept /, the home folder and the output folder as PATH: read all below it.")
 ]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evalkit.llm.model import Usage
     from evalkit.pipeline.fields_run import ExtractSummary
     from evalkit.pipeline.purge import PurgedDocument
+    from evalkit.pipeline.run_estimate import RunEstimate
     from evalkit.pipeline.run_summary import DocumentSummary, RunSummary
     from evalkit.pipeline.sample_draws import Draw
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
@@ -71,6 +72,34 @@ def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str]
     yield from filter(None, (summary.label_hint, summary.setting_hint))
     yield summary.timings.format_timing_line(summary.seconds)
     yield f"Results in {summary.output}. Waiting cases: {format_queue_command(summary.output)}"
+
+
+def render_run_estimate(estimate: RunEstimate) -> Iterator[Printable]:
+    """Render an estimate: a row per model and role, the sum, and what is not in it."""
+    rows = [
+        (
+            row.model,
+            row.role,
+            str(row.usage.calls),
+            f"{row.usage.input_tokens:,}",
+            f"{row.usage.output_tokens:,}",
+            str(row.images),
+            "unknown" if row.usage.cost_usd is None else f"{Decimal(row.usage.cost_usd):.4f}",
+            f"{row.seconds_per_call:.1f}{'' if row.is_time_measured else ' (assumed)'}",
+        )
+        for row in estimate.rows
+    ]
+    if rows:
+        columns = ("model", "role", "calls", "tokens in", "tokens out", "images", "US dollars", "seconds a call")
+        yield ConsoleTable(columns, rows)
+    finished = f"; {estimate.finished} were finished before and cost nothing" if estimate.finished else ""
+    yield f"{_format_count(estimate.documents, 'document')}{finished}"
+    yield (
+        f"Estimate: {_format_count(estimate.usage.calls, 'call')}, {estimate.format_cost()}, {estimate.minutes:.1f} minutes "
+        f"at {estimate.calls_in_flight} calls at a time"
+    )
+    if rows:
+        yield "No model was asked. Reasoning and repeated calls come on top; answers in the journal cost nothing."
 
 
 def render_extract_summary(summary: ExtractSummary, format_queue_command: Callable[[str], str]) -> Iterator[Printable]:
@@ -343,12 +372,14 @@ def render_evaluation_report(evaluation_report: EvaluationReport, to: Path | Non
 
 
 def render_challenge(challenge_outcome: MutationTestReport) -> Iterator[Printable]:
-    """Render a table of planted and caught faults by kind, and model usage."""
+    """Render tables of faults by kind and of the models that judge, and model usage."""
+    from evalkit.evaluation.challenge.judge_performance import JUDGE_HEAD, format_judge_rows
     from evalkit.evaluation.challenge.report import format_report_table_and_summary
 
     head, rows, tail = format_report_table_and_summary(challenge_outcome)
     yield ConsoleTable(head, rows)
     yield from tail
+    yield ConsoleTable(JUDGE_HEAD, list(format_judge_rows(challenge_outcome.measure_judges())))
     yield from _render_usages(challenge_outcome.usage_by_agent)
 
 
@@ -367,6 +398,12 @@ def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
     yield from _render_field_comparison(comparison)
     if not len(comparison.documents_table):
         return
+    versions = [
+        (row["of"], row["a"], row["b"])
+        for row in convert_to_records(comparison.versions_table)
+        if row["of"].startswith("model") or row["a"] != row["b"]
+    ]
+    yield ConsoleTable(("models, and versions that differ", "A", "B"), versions)
     decisions = [[str(cell) for cell in row] for row in comparison.decision_crosstab.reset_index().to_numpy()]
     yield ConsoleTable(("decision of A, of B →", *comparison.decision_crosstab.columns), decisions)
     if len(comparison.type_changes):

@@ -16,21 +16,27 @@ from evalkit.cli.options import (
     FreshOption,
     JsonOption,
     ModelOption,
+    NoProbeOption,
     PathsArgument,
     ProfileOption,
     ReaderOption,
     StrictOption,
+    UsdPerRunOption,
     WorkersOption,
     YesOption,
     create_output_option,
     format_queue_command,
 )
-from evalkit.cli.render import render_extract_summary, render_run_summary
+from evalkit.cli.render import render_extract_summary, render_run_estimate, render_run_summary
+from evalkit.cli.spending import run_within_budget
 from evalkit.cli.terminal import print_notes, print_outcome
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from evalkit.pipeline.batch_execution import BatchSummary
-    from evalkit.pipeline.fields_run import ExtractedDocument
+    from evalkit.pipeline.fields_run import ExtractedDocument, ExtractSummary
+    from evalkit.pipeline.run_summary import RunSummary
 
 
 def run(
@@ -63,7 +69,13 @@ def run(
     ] = False,
     even_purged: EvenPurgedOption = False,
     yes: YesOption = False,
+    no_probe: NoProbeOption = False,
+    usd_per_run: UsdPerRunOption = None,
     strict: StrictOption = False,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Print calls, tokens, dollars and minutes by model and role; ask no model."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Read, classify, check and decide PDFs.
@@ -74,24 +86,34 @@ def run(
     """
     from evalkit import pipeline
 
-    with pipeline.show_progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext() as on_progress:
-        summary = pipeline.run(
-            paths,
-            output=output,
-            model=model,
-            reader=reader,
-            profile=profile,
-            production=production,
-            patients_file=patients,
-            classifications=classifications,
-            workers=workers,
-            executor=executor,
-            fresh=fresh,
-            extract=with_fields,
-            even_purged=even_purged,
-            yes=yes,
-            on_progress=on_progress,
-        )
+    options: dict[str, Any] = {
+        "output": output,
+        "model": model,
+        "reader": reader,
+        "profile": profile,
+        "production": production,
+        "patients_file": patients,
+        "classifications": classifications,
+        "workers": workers,
+        "executor": executor,
+        "fresh": fresh,
+        "extract": with_fields,
+        "even_purged": even_purged,
+        "yes": yes,
+        "probe": not no_probe,
+    }
+    estimate_run = partial(pipeline.estimate, paths, **options)
+    if estimate:
+        run_estimate = estimate_run()
+        print_outcome(render_run_estimate(run_estimate), run_estimate.to_json, as_json=as_json)
+        print_notes(*run_estimate.problems)
+        raise typer.Exit(1 if run_estimate.problems else 0)
+
+    def run_with_limit(limit: Decimal | float | None) -> RunSummary:
+        with pipeline.show_progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext() as on_progress:
+            return pipeline.run(paths, **options, usd_per_run=limit, on_progress=on_progress)
+
+    summary = run_within_budget(run_with_limit, usd_per_run, estimate_run)
     print_outcome(render_run_summary(summary, format_queue_command), partial(summary.to_json, vars), as_json=as_json)
     _exit_with_summary(summary, strict=strict)
 
@@ -119,6 +141,8 @@ def extract(
     fresh: FreshOption = False,
     even_purged: EvenPurgedOption = False,
     yes: YesOption = False,
+    no_probe: NoProbeOption = False,
+    usd_per_run: UsdPerRunOption = None,
     strict: StrictOption = False,
     output: Annotated[str | None, create_output_option("Folder or bucket to write the results to")] = None,
     as_json: JsonOption = False,
@@ -132,19 +156,24 @@ def extract(
     from evalkit.evaluation.export import write_private_csv
     from evalkit.pipeline import extract as extract_all
 
-    summary = extract_all(
-        paths,
-        template=template,
-        tax_year=tax_year,
-        output=output,
-        model=model,
-        reader=reader,
-        workers=workers,
-        executor=executor,
-        fresh=fresh,
-        even_purged=even_purged,
-        yes=yes,
-    )
+    def extract_with_limit(limit: Decimal | float | None) -> ExtractSummary:
+        return extract_all(
+            paths,
+            template=template,
+            tax_year=tax_year,
+            output=output,
+            model=model,
+            reader=reader,
+            workers=workers,
+            executor=executor,
+            fresh=fresh,
+            even_purged=even_purged,
+            yes=yes,
+            probe=not no_probe,
+            usd_per_run=limit,
+        )
+
+    summary = run_within_budget(extract_with_limit, usd_per_run)
     if to is not None:
         write_private_csv(summary.to_frame(), to)
     build_json = partial(summary.to_json, _convert_extracted_document_to_json)

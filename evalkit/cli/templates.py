@@ -14,6 +14,7 @@ from evalkit.cli.options import (
     EvenPurgedOption,
     JsonOption,
     ModelOption,
+    NoProbeOption,
     create_output_option,
     load_settings,
     open_output,
@@ -51,6 +52,7 @@ def build_template(
         typer.Option("--to", metavar="T.toml", help="File to write.", show_default="templates/ in the output folder"),
     ] = None,
     model: ModelOption = None,
+    no_probe: NoProbeOption = False,
     output: Annotated[str | None, create_output_option("Folder or bucket to write to without --to")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -67,7 +69,7 @@ def build_template(
     from evalkit.store import template_file_name
 
     bundle = _read_pdf_in_worker(pdf)
-    proposed, usage, proposed_by = statement_templates.build_template(bundle, pdf, model=model)
+    proposed, usage, proposed_by = statement_templates.build_template(bundle, pdf, model=model, probe=not no_probe)
     if to is None:
         output_folder = open_output(output)
         template_id = statement_templates.choose_template_id(output_folder, proposed.template, bundle.sha256)

@@ -32,6 +32,7 @@ _REASONS_BY_USE: tuple[PictureReason, ...] = get_args(PictureReason)
 _MARK_DPI = 100
 #: Sides of a tick box, its largest ratio of sides, and the smallest share of each side that is drawn.
 _TICK_BOX_SIDES, _MAX_SIDE_RATIO, _MIN_DRAWN_SIDE = range(7, 27), 1.25, 0.9
+_MIN_TICK_BOX_POINTS, _MAX_TICK_BOX_POINTS = 4, 20
 #: A tick box is filled less than this: otherwise it is a bullet.
 _MAX_TICK_BOX_FILL = 0.9
 #: A tick box has a word at most so many sides beside it. One box alone is taken for a sign or a logo.
@@ -118,6 +119,8 @@ def find_picture_reasons(
     }
     stamps_by_page: dict[int, list[_Rectangle]] = {}
     for page in shown_pages:
+        if page.status is PageStatus.TEXT and not _may_have_marks(opened_pdf, page.page_num):
+            continue
         try:
             image = render_opened_page(opened_pdf, path_for_errors, page.page_num, _MARK_DPI)
         except DocumentError:
@@ -144,6 +147,31 @@ def _find_reasons_in_text(page: Page) -> Iterator[PictureReason]:
     # Printed tables are in the text, cell by cell; of recognised ones the columns are guessed.
     if page.layout_metadata.has_tables and page.status is PageStatus.OCR:
         yield "table"
+
+
+def _may_have_marks(opened_pdf: OpenedPdf, page_number: int) -> bool:
+    """Tell from what a page of text draws if it may have tick boxes or a stamp.
+
+    Words, long rules and large rectangles are neither; drawing every page would take ten times as long.
+    """
+    try:
+        page = opened_pdf.document.load_page(page_number - 1)
+        if page.first_annot or page.first_widget:
+            return True
+        if any("text" not in operation and "path" not in operation for operation, _ in page.get_bboxlog()):
+            return True
+        small_piece_count = 0
+        for piece_kind, *points in (piece for path in page.get_cdrawings() for piece in path["items"]):
+            if piece_kind not in ("re", "l"):
+                return True
+            x0, y0, x1, y1 = points[0] if piece_kind == "re" else (*points[0], *points[1])
+            width, height = abs(x1 - x0), abs(y1 - y0)
+            if piece_kind == "l" and min(width, height) > 1:
+                return True
+            small_piece_count += _MIN_TICK_BOX_POINTS <= max(width, height) <= _MAX_TICK_BOX_POINTS
+    except Exception:  # noqa: BLE001 - MuPDF's errors share no base; if drawing fails too, the page is left out
+        return True
+    return small_piece_count >= _MIN_TICK_BOXES
 
 
 def _find_marks(image: Image.Image, page: Page) -> tuple[bool, list[_Rectangle]]:

@@ -80,6 +80,44 @@ def estimate_proportion(successes: float, trials: float, confidence_level: float
     return Estimate(successes / trials, low, high, trials, "exact")
 
 
+def estimate_prevalence_from_imperfect_test(
+    flagged: tuple[int, int], detected: tuple[int, int], false_alarms: tuple[int, int], confidence_level: float = 0.95
+) -> Estimate:
+    """Estimate how many are wrong from how many an imperfect test flags.
+
+    Args:
+        flagged: number of flagged cases and of all cases, of which it is unknown how many are wrong.
+        detected: the same of cases known to be wrong: the test's sensitivity.
+        false_alarms: the same of cases known to be right: 1 − the test's specificity.
+        confidence_level: the probability with which the interval holds the true share.
+
+    The interval combines the exact intervals of the three shares, each with a third of the error probability
+    (Bonferroni). If those of sensitivity and false alarms overlap, the test may be worthless, and the interval is 0 to
+    1. The value is None if the test flags wrong cases no more often than right ones.
+
+    Source: Rogan and Gladen, American Journal of Epidemiology 107 (1978) 71.
+
+    >>> estimate = estimate_prevalence_from_imperfect_test((120, 1000), (180, 200), (8, 200))
+    >>> [round(number, 3) for number in estimate[:3]]
+    [0.093, 0.012, 0.161]
+    """
+    part_level = 1 - (1 - confidence_level) / 3
+    shares = [estimate_proportion(*counts, part_level) for counts in (flagged, detected, false_alarms)]
+    flagged_share, detection, alarm = shares
+
+    def correct(share: float, detection_rate: float, alarm_rate: float) -> float:
+        return min(max((share - alarm_rate) / (detection_rate - alarm_rate), 0.0), 1.0)
+
+    values = [share.value for share in shares]
+    is_defined = None not in values and (detection.value or 0) > (alarm.value or 0)
+    value = correct(*(candidate for candidate in values if candidate is not None)) if is_defined else None
+    if value is None or detection.low <= alarm.high:
+        return Estimate(value, 0.0, 1.0, flagged_share.n, "Rogan-Gladen")
+    low = correct(flagged_share.low, detection.high, alarm.high)
+    high = correct(flagged_share.high, detection.low, alarm.low)
+    return Estimate(value, low, high, flagged_share.n, "Rogan-Gladen")
+
+
 def compute_error_rate_upper_bound(error_count: int, trial_count: int, confidence_level: float = 0.95) -> float:
     """Compute the one-sided Clopper-Pearson upper bound of the error rate.
 

@@ -332,6 +332,8 @@ class RunComparison:
     truth_origin_counts: Mapping[str, int]
     """Number of documents with known truth by its source: ``given`` (a file of labels), ``A`` only, ``B`` only,
     ``both``."""
+    versions_table: pd.DataFrame
+    """Models, prompts, tables and program: ``of``, and the version or versions in each run, ``a`` and ``b``."""
     effort_table: pd.DataFrame
     """``measure, a, b``: calls, tokens and cost_usd (None if unknown) of the documents in both runs; seconds of the
     documents that were timed in both runs."""
@@ -362,6 +364,7 @@ class RunComparison:
         return {
             "a": self.output_a,
             "b": self.output_b,
+            "versions": convert_to_records(self.versions_table),
             "documents": convert_to_records(self.documents_table),
             "only_a": list(self.only_in_a),
             "only_b": list(self.only_in_b),
@@ -426,6 +429,7 @@ def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
         disputed_doc_ids=tuple(row["doc_id"] for row in rows if row["truth_from"] == "disputed"),
         simulated_truth_count=sum(row["simulated"] for row in rows),
         truth_origin_counts={origin: sum(row["truth_from"] == origin for row in rows) for origin in TRUTH_ORIGINS},
+        versions_table=_tabulate_versions(document_pairs),
         effort_table=_tabulate_effort(document_pairs),
         field_decisions=field_decisions,
         field_changes=field_changes,
@@ -508,6 +512,22 @@ def _tabulate_type_changes(document_pairs: Sequence[tuple[DocumentRecord, Docume
         [(*type_pair, document_count) for type_pair, document_count in sorted_changes],
         columns=["type_a", "type_b", "documents"],
     )
+
+
+def _tabulate_versions(document_pairs: Sequence[tuple[DocumentRecord, DocumentRecord]]) -> pd.DataFrame:
+    sides = [list(dict.fromkeys(tuple(pair[side].versions.items()) for pair in document_pairs)) for side in (0, 1)]
+    names = dict.fromkeys(name for versions in (*sides[0], *sides[1]) for name, _ in versions)
+    rows = [
+        (
+            name,
+            *(
+                ", ".join(dict.fromkeys(dict(versions)[name] for versions in side if name in dict(versions)))
+                for side in sides
+            ),
+        )
+        for name in names
+    ]
+    return pd.DataFrame(rows, columns=["of", "a", "b"], dtype=object)
 
 
 def _tabulate_effort(document_pairs: Sequence[tuple[DocumentRecord, DocumentRecord]]) -> pd.DataFrame:

@@ -6,6 +6,7 @@ All evaluation is computed from a :class:`Study`. If a file is damaged, reading 
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -197,6 +199,8 @@ class DocumentRecord:
     processing_seconds: float | None = None
     """Seconds from start to end of processing, including waiting; None if not recorded."""
     error_code: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Models, prompts, tables and program that gave the answer, each with its version."""
 
     @property
     def sampling_weight(self) -> float:
@@ -565,6 +569,7 @@ class _StudyReader:
             token_count=_require_type(usage["input_tokens"], int) + _require_type(usage["output_tokens"], int),
             cost_usd=None if usage["cost_usd"] is None else Decimal(usage["cost_usd"]),
             processing_seconds=_compute_elapsed_seconds(result["times"]),
+            versions=_flatten_versions(json.dumps({"model": result["model"]} | result["versions"])),
         )
 
     def _read_source_and_persons(self, doc_id: str) -> tuple[str, list[FilePerson] | None]:
@@ -785,6 +790,16 @@ def _attach_expert_verdicts(
 ) -> Iterator[IssueWithVerdict]:
     for issue in issues:  # ValueError if an issue is damaged
         yield IssueWithVerdict.model_validate({**issue, "expert_verdict": verdict_by_issue_id.get(issue["issue_id"])})
+
+
+@lru_cache(maxsize=64)  # most documents of a run share their versions
+def _flatten_versions(versions_json: str) -> Mapping[str, str]:
+    """Return versions by what they are of: ``model``, ``model v2``, ``prompt Merged_Verifier``, ``evalkit``."""
+    flat_versions: dict[str, str] = {}
+    for name, value in json.loads(versions_json).items():
+        parts = value if isinstance(value, dict) else {"": value}
+        flat_versions |= {f"{name.removesuffix('s')} {part}" if part else name: str(parts[part]) for part in parts}
+    return flat_versions
 
 
 def _compute_elapsed_seconds(timings: Mapping[str, Any]) -> float | None:

@@ -31,6 +31,10 @@ _CHARACTER_FOLDS = (
 )
 
 
+#: Quotes and bullets, each of which one ASCII character replaces that is no dash.
+_ASCII_FOLDS = str.maketrans({letter: fold for letter, fold in _CHARACTER_FOLDS.items() if fold in ("'", '"', "*")})
+
+
 @dataclass(frozen=True)
 class CanonicalText:
     """A text in canonical form (``text``), with a mapping back to the original text."""
@@ -44,9 +48,9 @@ class CanonicalText:
 
         Computed only on first access: a long document has a million characters, and only a few pages need the indices.
         """
-        text = self.original_text
-        if not _is_foldable_as_whole(text):
-            return _canonicalise_with_indices(text)[1]
+        text = _fold_to_plain_ascii(self.original_text)
+        if text is None:
+            return _canonicalise_with_indices(self.original_text)[1]
         is_kept = bytearray(text.encode("ascii").translate(_KEPT_BYTES))
         for index in _find_joining_hyphens(text):
             is_kept[index] = False
@@ -92,9 +96,10 @@ def canonicalise(text: str) -> str:
 
     Plain ASCII is unified as a whole, without the mapping back to the original text that needs every character.
     """
-    if not _is_foldable_as_whole(text):
+    plain_text = _fold_to_plain_ascii(text)
+    if plain_text is None:
         return _canonicalise_with_indices(text)[0]
-    marked_text = _SPACE_BETWEEN_NUMBERS.sub(_mark_number_gap, _ASCII_JOINING_HYPHEN.sub("", text))
+    marked_text = _SPACE_BETWEEN_NUMBERS.sub(_mark_number_gap, _ASCII_JOINING_HYPHEN.sub("", plain_text))
     return "".join(marked_text.lower().split()).replace(_NUMBER_GAP_MARK, " ")
 
 
@@ -130,8 +135,10 @@ _LINE_END_HYPHEN = re.compile(r"-(?<=[^\W\d_A-Z]-)\s+(?=[^\W\d_])")
 _DOUBLE_HYPHEN = re.compile(r"(?<=\w)-{2,3}(?=\w)")
 
 
-def _is_foldable_as_whole(text: str) -> bool:
-    return is_plain_ascii(text) and _NUMBER_GAP_MARK not in text
+def _fold_to_plain_ascii(text: str) -> str | None:
+    """Fold quotes and bullets of a text that has no other special characters; None for other texts."""
+    plain_text = text if is_plain_ascii(text) else text.translate(_ASCII_FOLDS)
+    return plain_text if plain_text.isascii() and _NUMBER_GAP_MARK not in plain_text else None
 
 
 def is_plain_ascii(text: str) -> bool:

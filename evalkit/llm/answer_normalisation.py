@@ -87,22 +87,19 @@ class _Rules(NamedTuple):
     is_nullable: bool = False
 
     @property
-    def kind(self) -> str | None:
+    def kind(self) -> Any:
         """The JSON type; None if any is allowed."""
-        kind: str | None = self.schema.get("type")
-        return kind
+        return self.schema.get("type")
 
     @property
     def words(self) -> Sequence[Any]:
         """The allowed values; empty if they are not listed."""
-        words: Sequence[Any] = self.schema.get("enum") or [self.schema[key] for key in ("const",) if key in self.schema]
-        return [word for word in words if word is not None]
+        return [word for word in self.schema.get("enum", [self.schema.get("const")]) if word is not None]
 
     @property
-    def properties(self) -> Mapping[str, Any]:
+    def properties(self) -> Any:
         """The schemas of an object's fields; empty if they are not listed."""
-        properties: Mapping[str, Any] = self.schema.get("properties", {})
-        return properties
+        return self.schema.get("properties", {})
 
 
 class _Normaliser:

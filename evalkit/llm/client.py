@@ -8,6 +8,7 @@ import json
 import logging
 import struct
 import time
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, NamedTuple, cast
 
 from pydantic import ValidationError
@@ -16,8 +17,10 @@ from tenacity.wait import wait_random_exponential
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
+from evalkit.errors import ModelSetupError, RunStopped
 from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.answer_text import AnswerTextError
+from evalkit.llm.circuit_breaker import CircuitBreaker, name_model
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, SpendingLimitError, add_list_price, get_call_usage, sum_usages
 from evalkit.llm.model import (
@@ -46,8 +49,19 @@ _MIN_OUTPUT_ROOM = 16_384
 _ATTEMPT_TIME_SHARE = 0.5
 #: Every call may take at least this many seconds.
 _MIN_CALL_SECONDS = 1.0
-#: Upper limit for the pause that a provider can demand.
-_MAX_PAUSE_SECONDS = 86_400.0
+#: Times that a question is asked anew after an outage of the service.
+_MAX_OUTAGES = 3
+#: Like failures of a role in a row that stop the run.
+_MAX_SETUP_FAILURES = 3
+#: Failures by a wrong key, model name or request: no document's fault, unless a test question of the same shape is
+#: answered.
+_SETUP_CODES = frozenset({"LLM-KEY", "LLM-MODEL", "LLM-REQUEST"})
+#: Failures that a service which is down or overloaded causes.
+_OUTAGE_CODES = frozenset({"LLM-RATE", "LLM-SERVER", "LLM-UNREACHABLE", "LLM-TIMEOUT", "LLM-MALFORMED"})
+#: The role in which test questions are counted.
+PROBE_ROLE = "probe"
+_PROBE_PROMPT = "This is a test of the connection. Answer with the smallest JSON value that is allowed."
+_PROBE_SCHEMA = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]}
 #: For estimates of a call's cost: characters per token of the prompt, and tokens of an answer.
 _CHARACTERS_PER_TOKEN, _EXPECTED_ANSWER_TOKENS = 3, 1_000
 #: Pixels of a picture per token, and the place of width and height in a PNG file. By Anthropic's page on vision, 1.15
@@ -61,6 +75,15 @@ def estimate_image_tokens(png: bytes) -> int:
     return int(width * height) // _PIXELS_PER_TOKEN
 
 
+def estimate_call_usage(text: str, images: Iterable[bytes]) -> Usage:
+    """Estimate the tokens of a call, on the high side; reasoning is not counted."""
+    return Usage(
+        calls=1,
+        input_tokens=len(text) // _CHARACTERS_PER_TOKEN + sum(map(estimate_image_tokens, images)),
+        output_tokens=_EXPECTED_ANSWER_TOKENS,
+    )
+
+
 class LanguageModel:
     """A model of a provider, asked with retries and limits; every call is journalled."""
 
@@ -72,6 +95,7 @@ class LanguageModel:
         *,
         base_url: str | None = None,
         time_limit_seconds: float = 60,
+        outage_seconds: float = 600,
         max_first_wait: float = 1.0,
         max_wait: float = 20.0,
     ) -> None:
@@ -82,6 +106,8 @@ class LanguageModel:
 
         ``time_limit_seconds``: seconds for a question, with all calls and the pauses between them.
 
+        ``outage_seconds``: seconds without any answer, because the service is down, after which RunStopped is raised.
+
         ``max_first_wait`` and ``max_wait``: upper limits, in seconds, of the first pause and of any pause. The pauses
         are random.
         """
@@ -90,7 +116,17 @@ class LanguageModel:
         self._limiter = limiter
         self._base_url = base_url
         self._time_limit_seconds = time_limit_seconds
-        self._paused_until = 0.0
+        self._breaker = CircuitBreaker(
+            self.name,
+            self.probe,
+            outage_seconds=outage_seconds,
+            first_pause_seconds=max_first_wait,
+            max_pause_seconds=max_wait,
+        )
+        self._setup_failures_by_role: dict[str, int] = {}
+        self._probe_lock = asyncio.Lock()
+        self.setup_error: ModelSetupError | None = None
+        """The latest failure of the key, the name or the parameters of this model."""
         self._calls_in_flight: set[asyncio.Future[Any]] = set()
         self._backoff = wait_random_exponential(multiplier=max_first_wait, max=max_wait)
 
@@ -103,20 +139,21 @@ class LanguageModel:
         """Answer from the journal, or ask the model.
 
         The answer's usage is the cost of all calls for it, even if an earlier run paid. StoreError if the journal
-        cannot be written: an answer that is not stored is not used.
+        cannot be written: an answer that is not stored is not used. ModelSetupError if the model refuses the key, its name
+        or a test question of this role too; RunStopped if it did so several times in a row, or is down for too long.
         """
-        pending_question = _PendingQuestion(question, self.name, self._base_url)
+        pending_question = PendingQuestion(question, self.name, self._base_url)
         parsed_answer, call_error = self._load_journalled_answer(pending_question), None
         if parsed_answer is None:
             try:
-                parsed_answer = await self._call_with_retries(pending_question)
+                parsed_answer = await self._call_while_service_works(pending_question)
             except (ModelCallError, SpendingLimitError) as error:
                 call_error = error
         usage = sum_usages(
             map(get_call_usage, self._ledger.find_calls_of_latest_answer(pending_question.question_sha256))
         )
         if call_error is None:
-            answer_value, changes = cast("_ParsedAnswer[AnswerT]", parsed_answer)
+            answer_value, changes = cast("ParsedAnswer[AnswerT]", parsed_answer)
             return Answer(question, answer_value, usage=usage, normalisation_changes=changes)
         log_event(
             log,
@@ -129,7 +166,7 @@ class LanguageModel:
         reason = f"{call_error.message} ({call_error.code})"
         return Answer(question, None, failure=reason, is_unparseable=call_error.code == "LLM-SHAPE", usage=usage)
 
-    def _load_journalled_answer(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT] | None:
+    def _load_journalled_answer(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT] | None:
         last_call = next(reversed(self._ledger.find_calls_of_latest_answer(pending_question.question_sha256)), None)
         if last_call is None or last_call.answer is None:
             return None
@@ -138,7 +175,87 @@ class LanguageModel:
         except ModelCallError:  # since then, the journal or the code that reads answers has changed
             return None
 
-    async def _call_with_retries(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
+    async def probe(self, schema: Mapping[str, Any] = _PROBE_SCHEMA, temperature: float = 0.0) -> ModelCallError | None:
+        """Ask a tiny test question; return the failure that any other question would meet.
+
+        None if the model was reached and took the request, whatever it answers. The answer is counted, not journalled.
+        """
+        failure = None
+        try:
+            request = Request(_PROBE_PROMPT, schema, _ATTEMPT_TIME_SHARE * self._time_limit_seconds, (), temperature)
+            usage = (await self._provider.send(request)).usage
+        except ModelCallError as error:
+            usage = error.usage
+            failure = error if error.code in _SETUP_CODES | _OUTAGE_CODES else None
+        self._ledger.count_usage(PROBE_ROLE, "", add_list_price(self.name, usage))
+        return failure
+
+    @property
+    def is_down(self) -> bool:
+        """True while no calls are made, because the service does not answer."""
+        return self._breaker.is_open
+
+    async def wait_until_up(self) -> None:
+        """Wait until the service answers. RunStopped if that takes too long."""
+        await self._breaker.wait_until_closed()
+
+    async def _call_while_service_works(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT]:
+        """Call with retries; tell a fault of the service from one of the question.
+
+        A question that failed finally has failed by its own fault only if a test question is answered.
+        """
+        role = pending_question.question.role
+        for _ in range(_MAX_OUTAGES):
+            try:
+                parsed_answer = await self._call_with_retries(pending_question)
+            except ModelCallError as error:
+                call_error = error
+                if error.code in _OUTAGE_CODES and error.is_transient:
+                    self._breaker.open(error)
+                    if await self._breaker.wait_until_closed():
+                        pending_question.spent_seconds = 0.0
+                        continue
+                if error.code in _SETUP_CODES | _OUTAGE_CODES:
+                    await self._raise_unless_test_question_is_taken(pending_question, error)
+                raise
+            self._setup_failures_by_role.pop(role, None)
+            return parsed_answer
+        raise call_error
+
+    async def _raise_unless_test_question_is_taken(
+        self, pending_question: PendingQuestion[AnswerT], error: ModelCallError
+    ) -> None:
+        """Raise ModelSetupError, or RunStopped after several in a row, if the setup is wrong.
+
+        A request has failed by its own size or content if a test question with the same schema is taken. A wrong key or
+        name, and missing credit, need no test.
+        """
+        question = pending_question.question
+        if error.code == "LLM-REQUEST" or error.is_transient:
+            async with self._probe_lock:
+                probe_failure = await self.probe(pending_question.schema, question.temperature)
+            if probe_failure is None and error.code == "LLM-REQUEST":
+                raise ModelCallError(
+                    f"{error.message}, but takes a short test question: this request is too long for it, or its content "
+                    "is refused",
+                    code=error.code,
+                    remedy="Set window_characters to less than the model can read, or let a person decide.",
+                    usage=error.usage,
+                )
+            if probe_failure is None:
+                return
+        failures = self._setup_failures_by_role[question.role] = self._setup_failures_by_role.get(question.role, 0) + 1
+        message = f"{name_model(self.name, error.message)}, asked as {question.role}"
+        self.setup_error = ModelSetupError(message, code=error.code, remedy=error.remedy)
+        if failures < _MAX_SETUP_FAILURES:
+            raise self.setup_error
+        raise RunStopped(
+            f"{message}, {failures} times in a row: the run was stopped",
+            code=error.code,
+            remedy=f"{error.remedy} Then run the same command again: finished documents are kept.",
+        )
+
+    async def _call_with_retries(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT]:
 
         def compute_wait(retry_state: RetryCallState) -> float:
             # A random time is added to the time the provider asks for: else all calls would come back at once.
@@ -163,23 +280,21 @@ class LanguageModel:
             stop=is_exhausted,
             reraise=True,
         )
-        parsed_answer: _ParsedAnswer[AnswerT] = await retrying(self._attempt_call, pending_question)
+        parsed_answer: ParsedAnswer[AnswerT] = await retrying(self._attempt_call, pending_question)
         return parsed_answer
 
-    async def _attempt_call(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
+    async def _attempt_call(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT]:
         """Make one call: send the request, parse the answer, write the journal.
 
         Cancelling does not stop the call: it is paid, and its answer goes to the journal. ModelCallError,
         SpendingLimitError.
         """
-        if (pause_left := self._paused_until - time.monotonic()) > 0:
-            raise ModelCallError(
-                f"the provider accepts no calls for another {pause_left:.0f} seconds",
-                code="LLM-RATE",
-                remedy="Run the same command again later: answers so far are stored.",
-                usage=Usage(),
-            )
+        await self._breaker.wait_until_closed()
         acquired_at = await self._limiter.acquire_slot_and_get_time()
+        while self._breaker.is_open:  # it opened while this call waited for its slot
+            self._limiter.release_slot()
+            await self._breaker.wait_until_closed()
+            acquired_at = await self._limiter.acquire_slot_and_get_time()
         call_task = asyncio.ensure_future(self._send_and_release_slot(pending_question, acquired_at))
         self._calls_in_flight.add(call_task)
         call_task.add_done_callback(self._calls_in_flight.discard)
@@ -191,22 +306,27 @@ class LanguageModel:
         await self._provider.close()
 
     async def _send_and_release_slot(
-        self, pending_question: _PendingQuestion[AnswerT], slot_acquired_at: float
-    ) -> _ParsedAnswer[AnswerT]:
+        self, pending_question: PendingQuestion[AnswerT], slot_acquired_at: float
+    ) -> ParsedAnswer[AnswerT]:
         try:
             parsed_answer = await self._send_and_journal(pending_question)
         except ModelCallError as error:
-            if error.code == "LLM-RATE" and (error.retry_after or 0) < self._time_limit_seconds:
+            if error.code == "LLM-RATE" and (error.retry_after or 0) >= self._time_limit_seconds:
+                self._breaker.open(error, error.retry_after or 0)
+            elif error.code == "LLM-RATE":  # the limiter slows down until the provider takes calls
                 self._limiter.record_throttling(slot_acquired_at, error.retry_after)
-            elif error.code == "LLM-RATE":  # the pause is too long to wait for: until it ends, nothing is sent
-                self._paused_until = time.monotonic() + min(error.retry_after or 0, _MAX_PAUSE_SECONDS)
+            elif error.code in _OUTAGE_CODES:
+                self._breaker.record_failure(error)
+            else:
+                self._breaker.record_success()
             raise
         finally:
             self._limiter.release_slot()
         self._limiter.record_success()
+        self._breaker.record_success()
         return parsed_answer
 
-    async def _send_and_journal(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
+    async def _send_and_journal(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT]:
         with self._ledger.reserve_usage_within_limits(
             pending_question.question.document_sha256, self._estimate_usage(pending_question)
         ):
@@ -225,18 +345,13 @@ class LanguageModel:
             self._journal_call(pending_question, asked_at, started_at, reply.usage, answer_text=reply.text)
             return parsed_answer
 
-    def _estimate_usage(self, pending_question: _PendingQuestion[AnswerT]) -> Usage:
-        usage = Usage(
-            calls=1,
-            input_tokens=len(pending_question.prompt) // _CHARACTERS_PER_TOKEN
-            + sum(map(estimate_image_tokens, pending_question.question.images)),
-            output_tokens=_EXPECTED_ANSWER_TOKENS,
-        )
+    def _estimate_usage(self, pending_question: PendingQuestion[AnswerT]) -> Usage:
+        usage = estimate_call_usage(pending_question.prompt, pending_question.question.images)
         return add_list_price(self.name, usage) if self._ledger.limits.has_usd_limit else usage
 
     def _journal_call(
         self,
-        pending_question: _PendingQuestion[AnswerT],
+        pending_question: PendingQuestion[AnswerT],
         asked_at: str,
         started_monotonic: float,
         usage: Usage,
@@ -266,15 +381,19 @@ class LanguageModel:
         )
 
 
-class _ParsedAnswer(NamedTuple, Generic[AnswerT]):
+class ParsedAnswer(NamedTuple, Generic[AnswerT]):
+    """A valid answer, and the harmless changes that were needed to read it."""
+
     answer: AnswerT
     changes: tuple[str, ...]
 
 
-class _PendingQuestion(Generic[AnswerT]):
+class PendingQuestion(Generic[AnswerT]):
+    """A question on its way to the model: its prompt, identity, attempts and time."""
+
     def __init__(self, question: Question[AnswerT], model_name: str, base_url: str | None) -> None:
         self.question = question
-        self.prompt, self._schema = question.prompt(), question.get_answer_schema()
+        self.prompt, self.schema = question.prompt(), question.get_answer_schema()
         #: The fault of the last answer; the next call's prompt names it.
         self.answer_fault: str | None = None
         #: The output limit of the next calls, after an answer was truncated.
@@ -288,7 +407,7 @@ class _PendingQuestion(Generic[AnswerT]):
                 "address": base_url,
                 "role": question.role,
                 "prompt": self.prompt,
-                "schema": self._schema,
+                "schema": self.schema,
                 "images": [hashlib.sha256(image).hexdigest() for image in question.images],
                 # Left out at 0, so that answers journalled before there were other temperatures stay valid.
                 **({"temperature": question.temperature} if question.temperature else {}),
@@ -307,7 +426,7 @@ class _PendingQuestion(Generic[AnswerT]):
             fill_prompt_template("Repeated_Question", question=self.prompt, fault=self.answer_fault)
             if self.answer_fault
             else self.prompt,
-            self._schema,
+            self.schema,
             max(timeout_seconds, _MIN_CALL_SECONDS),
             self.question.images,
             self.question.temperature,
@@ -336,7 +455,7 @@ def _get_call_error(retry_state: RetryCallState) -> ModelCallError:
 _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
 
 
-def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: bool = True) -> _ParsedAnswer[AnswerT]:
+def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: bool = True) -> ParsedAnswer[AnswerT]:
     """Parse an answer's text.
 
     ModelCallError LLM-NOT-JSON or LLM-SHAPE; LLM-TRUNCATED if the text is not JSON and nothing says why it ends. The
@@ -344,7 +463,7 @@ def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: 
     """
     try:
         json_value, changes = question.normalise_answer(text)
-        return _ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
+        return ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
     except AnswerShapeError as error:
         code, problem = "LLM-SHAPE", f"has not the shape that was asked for: {error}"
     except ValidationError as error:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from typing_extensions import override
 
-from evalkit.errors import ModelError, StoreError
+from evalkit.errors import ModelError, RunStopped, StoreError
 from evalkit.llm.model import Usage
 from evalkit.llm.providers import find_family
 from evalkit.settings import LimitSettings
@@ -145,15 +145,18 @@ class Ledger:
 
     def record_call(self, call: ModelCall) -> None:
         """Count and journal a finished call. StoreError if it cannot be journalled."""
-        usage = get_call_usage(call)
-        self._usage_by_document[call.document] = self.get_usage_in_this_run(call.document) + usage
-        self._usage_by_role[call.role] = self._usage_by_role.get(call.role, Usage()) + usage
-        self._run_usage += usage
+        self.count_usage(call.role, call.document, get_call_usage(call))
         try:
             self._journal.add_call(call)
         except StoreError as error:
             self._journal_error = error
             raise
+
+    def count_usage(self, role: str, document_sha256: str, usage: Usage) -> None:
+        """Count what a call cost, for the limits and the run's summary."""
+        self._usage_by_document[document_sha256] = self.get_usage_in_this_run(document_sha256) + usage
+        self._usage_by_role[role] = self._usage_by_role.get(role, Usage()) + usage
+        self._run_usage += usage
 
     def mark_fresh_run_finished(self) -> None:
         """Mark the fresh run as finished, so that the next fresh run reuses no answers."""
@@ -200,13 +203,22 @@ def _raise_if_over_limit(
     for unit, amount, limit_format in (
         ("calls", total.calls, "{} calls"),
         ("tokens", total.input_tokens + total.output_tokens, "{:,} tokens"),
-        ("usd", (None if total.cost_usd is None else Decimal(total.cost_usd)), "{} US dollars"),
+        # A paid model without a price is refused at the start; what a site's own server costs is not limited.
+        ("usd", sum(Decimal(usage.cost_usd or 0) for usage in (*spent_usages, expected_usage)), "{} US dollars"),
     ):
         setting_name = f"{unit}_{setting_suffix}"
         limit = getattr(limits, setting_name)
-        if limit and (amount is None or amount > limit):
+        if limit and amount > limit:
+            message = f"the next call would exceed the limit of {limit_format.format(limit)} for {scope_phrase}"
+            if setting_suffix == "per_run":
+                raise RunStopped(
+                    f"{message}, so the run was stopped",
+                    code="LLM-LIMIT",
+                    remedy=f"Raise {setting_name} in the section [limits], and run the same command again: finished documents "
+                    "are kept.",
+                )
             raise SpendingLimitError(
-                f"the next call would exceed the limit of {limit_format.format(limit)} for {scope_phrase}",
+                message,
                 code="LLM-LIMIT",
                 remedy=f"Decide without this model's answer, or raise {setting_name} in the section [limits] and run again.",
             )

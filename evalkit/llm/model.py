@@ -174,7 +174,8 @@ class Model(Protocol):
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         """Answer a question; the answer carries a failure if the model cannot.
 
-        StoreError if the answer could not be stored. No other error except cancellation.
+        StoreError if the answer could not be stored; ModelSetupError or RunStopped if no question of this role can be
+        answered, which is no document's fault. No other error except cancellation.
         """
 
 

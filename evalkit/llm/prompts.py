@@ -3,21 +3,29 @@
 A prompt file is a ``string.Template``: ``${name}`` is a variable, ``$$`` a dollar sign. Missing and unknown variables
 are errors. The document's text comes first in every prompt, byte for byte equal for all roles. It is fenced, because
 document text is data, never an instruction.
+
+A site's own prompts (setting ``prompts_folder``) replace the shipped ones of the same names, with the same variables.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
 
+from evalkit.core.safe_io import read_regular_file
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.errors import UsageError
 from evalkit.store import encode_canonical_json
+
+#: A site's own prompts by name, in this task and those it starts.
+_OWN_PROMPTS: ContextVar[Mapping[str, str]] = ContextVar("own prompts", default={})  # noqa: B039 - never changed
 
 
 def list_prompt_names() -> list[str]:
@@ -30,7 +38,7 @@ def fill_prompt_template(prompt_name: str, **variables: str) -> str:
 
     UsageError PROMPT-VARIABLES if variables are missing or unknown, PROMPT-MISSING if there is no such file.
     """
-    template, declared_names = _load_template(prompt_name)
+    template, declared_names = _parse_template(_OWN_PROMPTS.get().get(prompt_name) or _read_shipped_prompt(prompt_name))
     if mismatched_names := sorted(declared_names ^ variables.keys()):
         raise UsageError(
             f"prompt {prompt_name}: these variables are missing or unknown: {', '.join(mismatched_names)}",
@@ -46,9 +54,61 @@ def describe_pictures(prompt_name: str, page_numbers: Sequence[int]) -> str:
     return "\n" + fill_prompt_template(prompt_name, pages=page_list) if page_numbers else ""
 
 
-def compute_prompt_versions() -> dict[str, str]:
-    """Return each prompt file's version by name: 12 hex digits of its SHA-256."""
-    return {name: hashlib.sha256(_read_prompt_file(name).encode()).hexdigest()[:12] for name in list_prompt_names()}
+def compute_prompt_versions(prompts_folder: str | None = None) -> dict[str, str]:
+    """Return each prompt's version by name: 12 hex digits of its SHA-256.
+
+    ``prompts_folder``: folder with a site's own prompts; UsageError as for ``load_own_prompts``.
+    """
+    prompts = {name: _read_shipped_prompt(name) for name in list_prompt_names()} | load_own_prompts(prompts_folder)
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:12] for name, text in prompts.items()}
+
+
+@contextmanager
+def use_own_prompts(prompts_folder: str | None) -> Iterator[None]:
+    """Fill in the prompts of a site's folder instead of the shipped ones, in this task and those it starts."""
+    token = _OWN_PROMPTS.set(load_own_prompts(prompts_folder))
+    try:
+        yield
+    finally:
+        _OWN_PROMPTS.reset(token)
+
+
+@cache
+def load_own_prompts(prompts_folder: str | None) -> dict[str, str]:
+    """Load a site's own prompts by name; none without a folder.
+
+    UsageError PROMPT-FOLDER if the folder or a file cannot be read or no file is a prompt, PROMPT-MISSING if a file has
+    another name than the shipped prompts, PROMPT-VARIABLES if it has other variables.
+    """
+    if prompts_folder is None:
+        return {}
+    try:
+        texts = {path.stem: read_regular_file(path).decode() for path in sorted(Path(prompts_folder).glob("*.txt"))}
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "a file is not UTF-8 text"
+        raise _create_folder_error(f"{prompts_folder} cannot be read: {reason}") from error
+    if not texts:
+        raise _create_folder_error(f"{prompts_folder} holds no prompt, a file whose name ends with .txt")
+    for name, text in texts.items():
+        (template, own_names), (_, shipped_names) = _parse_template(text), _parse_template(_read_shipped_prompt(name))
+        if not template.is_valid():
+            raise _create_folder_error(f"{prompts_folder}/{name}.txt has a $ that begins no variable; write it $$")
+        if own_names != shipped_names:
+            raise UsageError(
+                f"{prompts_folder}/{name}.txt has other variables than the prompt it replaces: "
+                f"{', '.join(sorted(own_names ^ shipped_names))}",
+                code="PROMPT-VARIABLES",
+                remedy=f"Use each of these once or more, and no other: {', '.join(sorted(shipped_names)) or 'none'}.",
+            )
+    return texts
+
+
+def _create_folder_error(problem: str) -> UsageError:
+    return UsageError(
+        problem,
+        code="PROMPT-FOLDER",
+        remedy="Correct the setting prompts_folder, or leave it out: `evalkit docs models`.",
+    )
 
 
 def fence_document(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> str:
@@ -101,13 +161,13 @@ def _find_prompts_folder() -> Path:
 
 
 @cache
-def _load_template(prompt_name: str) -> tuple[Template, frozenset[str]]:
-    template = Template(_read_prompt_file(prompt_name))
+def _parse_template(text: str) -> tuple[Template, frozenset[str]]:
+    template = Template(text)
     return template, frozenset(template.get_identifiers())
 
 
 @cache
-def _read_prompt_file(prompt_name: str) -> str:
+def _read_shipped_prompt(prompt_name: str) -> str:
     path = _find_prompts_folder() / f"{prompt_name}.txt"
     try:
         return path.read_text("utf-8")

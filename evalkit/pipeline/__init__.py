@@ -4,11 +4,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalkit.pipeline.api import aevaluate, arun, evaluate, extract, run
+    from evalkit.pipeline.api import aevaluate, arun, estimate, evaluate, extract, run
     from evalkit.pipeline.progress import show_progress_bar
     from evalkit.pipeline.run_summary import DocumentSummary, RunSummary
 
-__all__ = ["DocumentSummary", "RunSummary", "aevaluate", "arun", "evaluate", "extract", "run", "show_progress_bar"]
+__all__ = [
+    "DocumentSummary",
+    "RunSummary",
+    "aevaluate",
+    "arun",
+    "estimate",
+    "evaluate",
+    "extract",
+    "run",
+    "show_progress_bar",
+]
 
 _DEFINING_MODULE = {"DocumentSummary": "run_summary", "RunSummary": "run_summary", "show_progress_bar": "progress"}
 

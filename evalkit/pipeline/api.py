@@ -9,7 +9,7 @@ from evalkit.classification.document_result import DocumentResult
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.timings import Times
 from evalkit.pipeline.document_discovery import sanitise_file_stem
-from evalkit.pipeline.document_run import create_result, run_documents
+from evalkit.pipeline.document_run import create_result, estimate_documents, run_documents
 from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.fields_run import ExtractOptions, ExtractSummary, extract_documents
@@ -17,6 +17,7 @@ from evalkit.pipeline.fingerprint import compute_fingerprint
 from evalkit.pipeline.model_session import ModelSession, find_seeing_roles
 from evalkit.pipeline.options import EvaluateOptions, RunOptions, accept_options, resolve_settings
 from evalkit.pipeline.patient_roster import build_patient_expectation
+from evalkit.pipeline.run_estimate import RunEstimate
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
 from evalkit.pipeline.run_summary import RunSummary
 from evalkit.pipeline.supplied_labels import make_storable_classification
@@ -37,6 +38,16 @@ def run(options: RunOptions) -> RunSummary:
 async def arun(options: RunOptions) -> RunSummary:
     """Process PDFs as :func:`run` does, on the caller's event loop."""
     return await run_documents(options)
+
+
+@accept_options(RunOptions)
+def estimate(options: RunOptions) -> RunEstimate:
+    """Estimate what :func:`run` would cost, without any call of a model.
+
+    Documents are read, and the run need not read them again. Finished documents and answers in the journal cost
+    nothing.
+    """
+    return run_sync(estimate_documents(options))
 
 
 @accept_options(EvaluateOptions)

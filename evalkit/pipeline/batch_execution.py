@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
 from evalkit.documents.input_files import SkippedFile
+from evalkit.errors import ModelSetupError, RunStopped
 from evalkit.llm.model import Usage
 from evalkit.pipeline.document_discovery import DiscoveredDocuments, SourceDocument
 from evalkit.pipeline.executor.protocol import Executor, InterruptedReadError
@@ -106,13 +107,14 @@ async def process_documents(
     *,
     extra_in_flight: int = 0,
     on_progress: Callable[[OutcomeT, int, int], None] | None,
+    find_setup_error: Callable[[], ModelSetupError | None] = lambda: None,
 ) -> list[OutcomeT]:
     """Process documents concurrently; return the outcomes in the order of ``sources``.
 
     ``extra_in_flight`` documents more than the executor has room for are processed at a time, because they wait for a
     language model. ``on_progress`` is called with each outcome, the number of finished documents, and the number of
     all. If ``process_document`` raises, all others are cancelled; after InterruptedReadError the document is processed
-    again at the end, alone.
+    again at the end, alone. If no document succeeds, the error that ``find_setup_error`` returns is raised.
     """
     outcome_by_number: dict[int, OutcomeT] = {}
     interrupted_numbers: list[int] = []
@@ -137,6 +139,9 @@ async def process_documents(
                 running_tasks.add(asyncio.create_task(process_numbered(number, active_executor)))
             while running_tasks:
                 running_tasks = await _wait_and_list_pending_tasks(running_tasks)
+        except RunStopped:
+            _raise_if_none_succeeded(find_setup_error(), outcome_by_number.values())
+            raise
         finally:
             for task in running_tasks:
                 task.cancel()
@@ -144,7 +149,13 @@ async def process_documents(
         active_executor.reads_alone = True
         for number in sorted(interrupted_numbers):
             await process_numbered(number, active_executor)
+    _raise_if_none_succeeded(find_setup_error(), outcome_by_number.values())
     return [outcome_by_number[number] for number in range(len(sources))]
+
+
+def _raise_if_none_succeeded(setup_error: ModelSetupError | None, outcomes: Iterable[object]) -> None:
+    if setup_error and all(cast("HasError", outcome).error for outcome in outcomes):
+        raise setup_error from None
 
 
 async def _wait_and_list_pending_tasks(running_tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,10 +24,15 @@ from evalkit.core.log_events import log_event
 from evalkit.core.timings import FAILED_STEP, Times
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
-from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError
+from evalkit.errors import DocumentError, EvalkitError, ExecutorError, RunStopped, StoreError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.batch_execution import process_documents, run_uninterrupted_storage_operation
-from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, encode_path_as_text
+from evalkit.pipeline.document_discovery import (
+    DiscoveredDocuments,
+    SourceDocument,
+    discover_documents,
+    encode_path_as_text,
+)
 from evalkit.pipeline.document_reading import (
     create_and_save_unread_bundle,
     load_bundle_if_current,
@@ -42,6 +48,7 @@ from evalkit.pipeline.options import RunOptions, resolve_settings
 from evalkit.pipeline.patient_roster import build_patient_expectation
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.reindex import rebuild_and_count_documents_and_cases
+from evalkit.pipeline.run_estimate import RunEstimate
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
 from evalkit.pipeline.run_summary import DocumentSummary, RunSummary, RunTimings, summarise_failure, summarise_result
 from evalkit.pipeline.sample_draws import (
@@ -122,7 +129,7 @@ def create_result(
         usage=outcome.usage,
         model=settings.models.default,
         reader=bundle.reader,
-        versions=collect_versions(settings.traps_file, settings.verifiers)
+        versions=collect_versions(settings.traps_file, settings.verifiers, settings.prompts_folder)
         | ({"models": settings.models.model_name_by_role} if settings.models.model_name_by_role else {}),
         times=times,
     )
@@ -136,6 +143,48 @@ async def run_documents(options: RunOptions) -> RunSummary:
     nor is a model asked about it.
     """
     monotonic_start = time.monotonic()
+    async with _open_document_run(options) as document_run:
+        if options.probe and document_run.count_finished_documents() < len(document_run.discovered.sources):
+            await document_run.model_session.probe_models()
+        documents = await document_run.process_sources()
+        document_run.model_session.mark_run_finished()
+    summary = RunSummary.create(
+        documents,
+        document_run.discovered,
+        output=document_run.output_folder.root,
+        monotonic_start=monotonic_start,
+        by_agent=document_run.model_session.ledger.usage_by_role,
+        further_problems=document_run.supplied_inputs.problems,
+    )
+    return replace(
+        summary,
+        timings=document_run.timings,
+        unknown_production_labels=document_run.supplied_inputs.unknown_production_labels,
+    )
+
+
+async def estimate_documents(options: RunOptions) -> RunEstimate:
+    """Estimate what a run would cost, without any call of a model.
+
+    The documents are read, and their bundles stored for the run; every question is built. No key is needed.
+    """
+    async with _open_document_run(options, estimates_only=True) as document_run:
+        finished = document_run.count_finished_documents()
+        problems = await document_run.estimate_sources()
+        models = document_run.model_session.estimated_models
+        return RunEstimate.create(
+            models,
+            {model.name: document_run.index.call_journal.measure_mean_seconds(model.name) for model in models},
+            documents=len(problems),
+            finished=finished,
+            problems=(*map(str, document_run.discovered.problems), *filter(None, problems)),
+            calls_in_flight=resolve_settings(**vars(options)).calls_in_flight,
+        )
+
+
+@asynccontextmanager
+async def _open_document_run(options: RunOptions, *, estimates_only: bool = False) -> AsyncIterator[_DocumentRun]:
+    """Lock the output folder, find the documents and connect the models of a run."""
     settings = resolve_settings(**vars(options))
     output_folder = open_output_folder(options.output or settings.output, settings.database)
     reader_config = build_reader_config(settings)
@@ -163,9 +212,13 @@ async def run_documents(options: RunOptions) -> RunSummary:
             {row["doc_id"]: row["file_path"] for row in earlier_rows},
         )
         async with ModelSession(
-            settings, index.call_journal, fresh=options.fresh, for_extraction=options.extract
+            settings,
+            index.call_journal,
+            fresh=options.fresh,
+            for_extraction=options.extract,
+            estimates_only=estimates_only,
         ) as model_session:
-            document_run = _DocumentRun(
+            yield _DocumentRun(
                 options,
                 settings,
                 reader_config,
@@ -174,22 +227,8 @@ async def run_documents(options: RunOptions) -> RunSummary:
                 model_session,
                 {row["doc_id"]: row for row in row_by_sha256.values()},
                 supplied_inputs,
+                discovered,
             )
-            documents = await document_run.process_sources(discovered.sources)
-            model_session.mark_run_finished()
-    summary = RunSummary.create(
-        documents,
-        discovered,
-        output=output_folder.root,
-        monotonic_start=monotonic_start,
-        by_agent=model_session.ledger.usage_by_role,
-        further_problems=supplied_inputs.problems,
-    )
-    return replace(
-        summary,
-        timings=document_run.timings,
-        unknown_production_labels=supplied_inputs.unknown_production_labels,
-    )
 
 
 class _DocumentRun:
@@ -203,19 +242,23 @@ class _DocumentRun:
         model_session: ModelSession,
         row_by_doc_id: Mapping[str, Mapping[str, Any]],
         supplied_inputs: SuppliedInputs,
+        discovered: DiscoveredDocuments,
     ) -> None:
         self._options = options
-        self._supplied_inputs = supplied_inputs
+        self.supplied_inputs = supplied_inputs
+        self.discovered = discovered
         self._patient_salt = load_or_create_patient_salt(output_folder)
         self._settings = settings
-        self._output_folder = output_folder
-        self._index = index
+        self.output_folder = output_folder
+        self.index = index
         self._row_by_doc_id = row_by_doc_id
         self._reader_config = reader_config
-        self._model_session = model_session
+        self.model_session = model_session
         self._orchestrator = create_orchestrator(settings, model_session)
         self._field_extraction = (
-            FieldExtractionPipeline(settings, model_session, collect_versions()) if options.extract else None
+            FieldExtractionPipeline(settings, model_session, collect_versions(prompts_folder=settings.prompts_folder))
+            if options.extract
+            else None
         )
         self._sampled_probabilities = read_probability_by_drawn_doc_id(output_folder)
         self._started_at = format_zulu_now()
@@ -224,48 +267,90 @@ class _DocumentRun:
             row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")
         )
 
-    async def process_sources(self, sources: tuple[SourceDocument, ...]) -> list[DocumentSummary]:
+    def count_finished_documents(self) -> int:
+        """Count the documents that earlier runs have finished, by the index."""
+        return sum(map(self._is_finished, self.discovered.sources))
+
+    def _is_finished(self, source: SourceDocument) -> bool:
+        earlier_fingerprint = self._row_by_doc_id.get(source.doc_id, {}).get("fingerprint")
+        return not self._options.fresh and earlier_fingerprint == self._compute_fingerprint(source)
+
+    async def process_sources(self) -> list[DocumentSummary]:
         """Process all documents, several at a time; return their summaries in order."""
         # While a call waits for the provider, this machine can process another document.
-        extra_in_flight = self._settings.calls_in_flight if self._model_session.has_language_models else 0
-        executor = open_executor(
-            self._settings,
-            self._reader_config,
-            [source.path for source in sources],
-            # A site's own verifiers are installed on this machine, not on every worker.
-            decides_on_workers=not (self._model_session.has_language_models or self._settings.verifiers),
-        )
+        extra_in_flight = self._settings.calls_in_flight if self.model_session.has_language_models else 0
         return await process_documents(
-            sources,
-            executor,
+            self.discovered.sources,
+            self._open_executor(),
             self._process_document,
             extra_in_flight=extra_in_flight,
             on_progress=self._options.on_progress,
+            find_setup_error=lambda: self.model_session.setup_error,
         )
+
+    async def estimate_sources(self) -> list[str | None]:
+        """Count what unfinished documents cost; return the problem of each, or None."""
+        return await process_documents(
+            self.discovered.sources, self._open_executor(), self._estimate_document, on_progress=None
+        )
+
+    def _open_executor(self) -> AbstractAsyncContextManager[Executor]:
+        return open_executor(
+            self._settings,
+            self._reader_config,
+            [source.path for source in self.discovered.sources],
+            # A site's own verifiers are installed on this machine, not on every worker.
+            decides_on_workers=not (self.model_session.has_language_models or self._settings.verifiers),
+        )
+
+    async def _estimate_document(self, source: SourceDocument, executor: Executor) -> str | None:
+        """Read a document and build its questions; store its bundle, and return a problem."""
+        try:
+            if source.read_error:
+                raise source.read_error
+            if self._is_finished(source) or not self.model_session.has_language_models:
+                return None
+            bundle = self._load_earlier_bundle(source)
+            if bundle is None:
+                reading = await read_document_and_save_bundle(self.output_folder, source, executor, format_zulu_now())
+                bundle = reading.bundle
+            outcome = await self._orchestrator.evaluate(
+                bundle,
+                self.supplied_inputs.classification_by_doc_id.get(source.doc_id),
+                self._build_patient_expectation(source),
+            )
+            if self._field_extraction:
+                times = Times(run_started_at=self._started_at, started_at=format_zulu_now())
+                await self._field_extraction.extract(bundle, executor, times, outcome.classification)
+        except ExecutorError:
+            raise
+        except EvalkitError as error:
+            return f"{source.doc_id}: {error}"
+        return None
 
     async def _process_document(self, source: SourceDocument, executor: Executor) -> DocumentSummary:
         monotonic_start = time.monotonic()
         if source.read_error:
             return self._record_failure(source, source.read_error, monotonic_start)
         try:
-            supplied_classification = self._supplied_inputs.classification_by_doc_id.get(source.doc_id)
+            supplied_classification = self.supplied_inputs.classification_by_doc_id.get(source.doc_id)
             result_fingerprint = self._compute_fingerprint(source)
             summary = (
                 None
                 if self._options.fresh
                 else await run_uninterrupted_storage_operation(
-                    self._output_folder, self._load_finished_summary, source, result_fingerprint
+                    self.output_folder, self._load_finished_summary, source, result_fingerprint
                 )
             )
             summary = summary or await self._read_decide_and_save_document(
                 source, executor, supplied_classification, result_fingerprint
             )
             if self._field_extraction and summary.error is None:
-                bundle = read_bundle(self._output_folder, source.doc_id)
+                bundle = read_bundle(self.output_folder, source.doc_id)
                 times = Times(run_started_at=self._started_at, started_at=format_zulu_now())
                 extractions, is_resumed = await load_or_extract_and_publish_fields(
-                    self._output_folder,
-                    self._index,
+                    self.output_folder,
+                    self.index,
                     self._field_extraction,
                     bundle,
                     executor,
@@ -275,7 +360,7 @@ class _DocumentRun:
                 if not is_resumed:
                     self.timings.add(source.doc_id, extractions.times["seconds"])
             return summary
-        except ExecutorError:
+        except (ExecutorError, RunStopped):
             raise
         except DocumentError as error:
             return self._record_failure(source, error, monotonic_start)
@@ -289,32 +374,32 @@ class _DocumentRun:
             source.sha256 or "",
             self._settings,
             self._reader_config.reader_version,
-            self._supplied_inputs.classification_by_doc_id.get(source.doc_id),
+            self.supplied_inputs.classification_by_doc_id.get(source.doc_id),
             self._build_patient_expectation(source),
         )
 
     def _build_patient_expectation(self, source: SourceDocument) -> PatientExpectation:
         return build_patient_expectation(
-            self._settings, source.path, self._supplied_inputs.identity_by_doc_id.get(source.doc_id, ())
+            self._settings, source.path, self.supplied_inputs.identity_by_doc_id.get(source.doc_id, ())
         )
 
     def _load_finished_summary(self, source: SourceDocument, result_fingerprint: str) -> DocumentSummary | None:
         row = self._row_by_doc_id.get(source.doc_id)
         if row is None or row["fingerprint"] != result_fingerprint or row["file_path"] != str(source.path):
             return None
-        result = load_if_intact(read_result, self._output_folder, source.doc_id)
+        result = load_if_intact(read_result, self.output_folder, source.doc_id)
         if result is None:
             return None
         if isinstance(result, DocumentFailure):
             return summarise_failure(source, result.error, resumed=True)
-        bundle = load_bundle_if_current(self._output_folder, source, self._reader_config.reader_version)
+        bundle = load_bundle_if_current(self.output_folder, source, self._reader_config.reader_version)
         if bundle is None or "finished_at" not in result.times:
             return None
         if _has_unanswered_question(
-            result, is_classification_supplied=source.doc_id in self._supplied_inputs.classification_by_doc_id
+            result, is_classification_supplied=source.doc_id in self.supplied_inputs.classification_by_doc_id
         ):
             return None
-        if self._supplied_inputs.label_by_doc_id is not None or not self._is_packet_or_silver_truth_written(result):
+        if self.supplied_inputs.label_by_doc_id is not None or not self._is_packet_or_silver_truth_written(result):
             self._write_packet_or_silver_truth(result, bundle, source)
         if row["replaced"]:
             self._index_document(
@@ -327,7 +412,7 @@ class _DocumentRun:
     ) -> DocumentSummary:
         started_at = format_zulu_now()
         seconds_by_step: dict[str, float] = {}
-        bundle = await run_uninterrupted_storage_operation(self._output_folder, self._load_earlier_bundle, source)
+        bundle = await run_uninterrupted_storage_operation(self.output_folder, self._load_earlier_bundle, source)
         if bundle is None:
             read_outcome = await self._read_or_give_up_and_save(source, executor, started_at)
             bundle, seconds_by_step = read_outcome.bundle, dict(read_outcome.seconds_by_step)
@@ -341,7 +426,7 @@ class _DocumentRun:
         )
         outcome = await executor.run_step("decide", evaluate, bundle, supplied_classification)
         # The calls of one document overlap: the time that it waited counts, not the sum of its calls.
-        seconds_by_step["asking"] = round(self._model_session.get_seconds_waited(bundle.sha256), 3)
+        seconds_by_step["asking"] = round(self.model_session.get_seconds_waited(bundle.sha256), 3)
         seconds_by_step["deciding"] = round(max(time.monotonic() - monotonic_start - seconds_by_step["asking"], 0.0), 3)
         self.timings.add(source.doc_id, seconds_by_step)
         log_fields = {"attempts": len(outcome.attempts), "decision": outcome.verdict.decision.value}
@@ -354,11 +439,11 @@ class _DocumentRun:
         )
         result = create_result(bundle, outcome, self._settings, result_fingerprint, times, self._patient_salt)
         await run_uninterrupted_storage_operation(
-            self._output_folder, self._save_publish_and_index_result, result, bundle, source
+            self.output_folder, self._save_publish_and_index_result, result, bundle, source
         )
-        usage = self._model_session.ledger.get_usage_in_this_run(bundle.sha256)
+        usage = self.model_session.ledger.get_usage_in_this_run(bundle.sha256)
         return summarise_result(
-            result, source, bundle, usage if self._model_session.has_language_models else Usage(result.usage.calls)
+            result, source, bundle, usage if self.model_session.has_language_models else Usage(result.usage.calls)
         )
 
     async def _render_page_images(self, bundle: DocumentBundle, executor: Executor) -> tuple[PageImage, ...]:
@@ -366,7 +451,7 @@ class _DocumentRun:
         if not self._orchestrator.seeing_roles or not bundle.has_text:
             return ()
         shown_pdf = await run_uninterrupted_storage_operation(
-            self._output_folder, load_shown_pdf, self._output_folder, bundle
+            self.output_folder, load_shown_pdf, self.output_folder, bundle
         )
         return await executor.render_page_images(
             shown_pdf, bundle, self._settings.pictures_per_document, self._settings.picture_pixels
@@ -381,9 +466,9 @@ class _DocumentRun:
         ``read_document_and_save_bundle``.
         """
         try:
-            return await read_document_and_save_bundle(self._output_folder, source, executor, started_at)
+            return await read_document_and_save_bundle(self.output_folder, source, executor, started_at)
         except DocumentError as error:
-            earlier_result = load_if_intact(read_result, self._output_folder, source.doc_id)
+            earlier_result = load_if_intact(read_result, self.output_folder, source.doc_id)
             is_second_timeout = (
                 error.code == "READER-TIMEOUT"
                 and isinstance(earlier_result, DocumentFailure)
@@ -392,7 +477,7 @@ class _DocumentRun:
             if error.code != "READER-TOO-SLOW" and not is_second_timeout:
                 raise
         return await create_and_save_unread_bundle(
-            self._output_folder, source, executor, started_at, self._reader_config.reader_version
+            self.output_folder, source, executor, started_at, self._reader_config.reader_version
         )
 
     def _load_earlier_bundle(self, source: SourceDocument) -> DocumentBundle | None:
@@ -400,18 +485,18 @@ class _DocumentRun:
 
         StoreError if a newer evalkit wrote the document's result.
         """
-        load_if_intact(read_result, self._output_folder, source.doc_id)
+        load_if_intact(read_result, self.output_folder, source.doc_id)
         return (
             None
             if self._options.fresh
-            else load_bundle_if_current(self._output_folder, source, self._reader_config.reader_version)
+            else load_bundle_if_current(self.output_folder, source, self._reader_config.reader_version)
         )
 
     def _save_publish_and_index_result(
         self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument
     ) -> None:
         """Write the result, then its packet or silver truth, and last its index row."""
-        self._output_folder.write_json(result_file_name(source.doc_id), result.model_dump(mode="json"))
+        self.output_folder.write_json(result_file_name(source.doc_id), result.model_dump(mode="json"))
         self._write_packet_or_silver_truth(result, bundle, source)
         self._index_document(source, result.fingerprint, result.decision.value, None)
 
@@ -421,16 +506,16 @@ class _DocumentRun:
         An earlier run may have ended, or lost its database, before it wrote that file. The index alone does not show
         this: an index rebuilt from the files has the result.
         """
-        inclusion_probability = read_silver_audit_probability(self._output_folder, result.doc_id)
+        inclusion_probability = read_silver_audit_probability(self.output_folder, result.doc_id)
         if result.decision is Decision.AUTO_ACCEPT:
-            return inclusion_probability is not None or find_newest_revision(self._output_folder, result.doc_id) > 0
-        return inclusion_probability is None and self._output_folder.has_file(packet_file_name(result.doc_id))
+            return inclusion_probability is not None or find_newest_revision(self.output_folder, result.doc_id) > 0
+        return inclusion_probability is None and self.output_folder.has_file(packet_file_name(result.doc_id))
 
     def _write_packet_or_silver_truth(
         self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument
     ) -> None:
         label = (
-            self._supplied_inputs.label_by_doc_id.get(source.doc_id) if self._supplied_inputs.label_by_doc_id else None
+            self.supplied_inputs.label_by_doc_id.get(source.doc_id) if self.supplied_inputs.label_by_doc_id else None
         )
         create_packet = partial(
             SMEPacketGenerator().packet,
@@ -441,7 +526,7 @@ class _DocumentRun:
         )
         if result.decision is Decision.AUTO_ACCEPT:
             # A document that was accepted by an earlier run keeps its probability.
-            earlier_probability = read_silver_audit_probability(self._output_folder, result.doc_id)
+            earlier_probability = read_silver_audit_probability(self.output_folder, result.doc_id)
             audit_probability = (
                 get_inclusion_probability(self._settings, self._completed_audits)
                 if earlier_probability is None
@@ -449,31 +534,31 @@ class _DocumentRun:
             )
             if is_drawn_for_audit(self._settings.audit_seed, result.sha256, audit_probability):
                 publish_packet_unless_frozen(
-                    self._output_folder,
-                    self._index,
+                    self.output_folder,
+                    self.index,
                     create_packet(review_reason="audit", inclusion_probability=audit_probability),
                 )
             elif sample_probability := self._sampled_probabilities.get(result.doc_id):
                 publish_packet_unless_frozen(
-                    self._output_folder,
-                    self._index,
+                    self.output_folder,
+                    self.index,
                     create_packet(review_reason="sample", inclusion_probability=sample_probability),
                 )
             else:
-                withdraw_packet_unless_frozen(self._output_folder, self._index, result.doc_id)
+                withdraw_packet_unless_frozen(self.output_folder, self.index, result.doc_id)
             write_silver_ground_truth(
-                self._output_folder,
+                self.output_folder,
                 result,
                 accepted_at=result.times["finished_at"],
                 inclusion_probability=audit_probability,
             )
         else:
-            withdraw_silver_ground_truth(self._output_folder, result.doc_id)
+            withdraw_silver_ground_truth(self.output_folder, result.doc_id)
             publish_packet_unless_frozen(
-                self._output_folder, self._index, create_packet(review_reason="escalated", inclusion_probability=1.0)
+                self.output_folder, self.index, create_packet(review_reason="escalated", inclusion_probability=1.0)
             )
-        with hold_case_write_lock(self._output_folder, result.doc_id):
-            remove_mismatched_silver_fields(self._output_folder, result.doc_id)
+        with hold_case_write_lock(self.output_folder, result.doc_id):
+            remove_mismatched_silver_fields(self.output_folder, result.doc_id)
 
     def _record_failure(self, source: SourceDocument, error: DocumentError, monotonic_start: float) -> DocumentSummary:
         """Save that a document failed, and return the summary of the failure.
@@ -494,19 +579,19 @@ class _DocumentRun:
             times=Times(run_started_at=self._started_at, finished_at=format_zulu_now(), seconds=seconds_by_step),
         )
         try:
-            if is_transient and self._output_folder.has_file(result_file_name(source.doc_id)):
+            if is_transient and self.output_folder.has_file(result_file_name(source.doc_id)):
                 return summarise_failure(source, error)
-            self._output_folder.write_json(result_file_name(source.doc_id), failure.model_dump(mode="json"))
+            self.output_folder.write_json(result_file_name(source.doc_id), failure.model_dump(mode="json"))
             case_ids = list_document_case_ids(source.doc_id)
             # The bundle of a bank statement may belong to the case of a template.
             if error.code != BANK_STATEMENT_CODE and not any(
-                is_packet_frozen(self._output_folder, self._index, case_id, format_zulu_now()) for case_id in case_ids
+                is_packet_frozen(self.output_folder, self.index, case_id, format_zulu_now()) for case_id in case_ids
             ):
-                self._output_folder.remove_file(converted_file_name(source.doc_id))
-                self._output_folder.remove_file(bundle_file_name(source.doc_id))
+                self.output_folder.remove_file(converted_file_name(source.doc_id))
+                self.output_folder.remove_file(bundle_file_name(source.doc_id))
             for case_id in case_ids:
-                withdraw_silver_ground_truth(self._output_folder, case_id)
-                withdraw_packet_unless_frozen(self._output_folder, self._index, case_id)
+                withdraw_silver_ground_truth(self.output_folder, case_id)
+                withdraw_packet_unless_frozen(self.output_folder, self.index, case_id)
             self._index_document(source, result_fingerprint, None, error.code)
         except StoreError as store_error:
             return summarise_failure(source, store_error)
@@ -515,7 +600,7 @@ class _DocumentRun:
     def _index_document(
         self, source: SourceDocument, result_fingerprint: str | None, decision: str | None, error_code: str | None
     ) -> None:
-        self._index.upsert_document_and_mark_replaced(
+        self.index.upsert_document_and_mark_replaced(
             {
                 "doc_id": source.doc_id,
                 "sha256": source.sha256,

@@ -209,7 +209,11 @@ class FieldExtractionPipeline:
         seconds of earlier steps.
         """
         monotonic_start, seconds_waited_before = time.monotonic(), self._model_session.get_seconds_waited(bundle.sha256)
-        extractions, usage = await executor.run_step("extract", self._extractor.extract, bundle, classification)
+        while True:
+            extractions, usage = await executor.run_step("extract", self._extractor.extract, bundle, classification)
+            # If a model's service is down, the loop's deadline may have ended it; answers so far are in the journal.
+            if not await self._model_session.wait_until_up():
+                break
         asking_seconds = self._model_session.get_seconds_waited(bundle.sha256) - seconds_waited_before
         elapsed_by_step = {
             "asking": asking_seconds,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.timings import Times
-from evalkit.errors import EvalkitError, ExecutorError
+from evalkit.errors import EvalkitError, ExecutorError, RunStopped
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.pipeline.batch_execution import BatchSummary, process_documents
 from evalkit.pipeline.document_discovery import (
@@ -41,7 +42,7 @@ from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_setup import build_reader_config
 from evalkit.settings import Settings
 from evalkit.statements.statement_detection import refuse_bank_statement
-from evalkit.store import OutputFolder, OutputIndex, open_output_folder
+from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, open_output_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +72,8 @@ class ExtractOptions:
     fresh: bool = False
     even_purged: bool = False
     yes: bool = False
+    probe: bool = True
+    usd_per_run: Decimal | float | None = None
     on_progress: Callable[[ExtractedDocument, int, int], None] | None = None
     settings: Settings | None = None
 
@@ -145,7 +148,7 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
             field_extraction = FieldExtractionPipeline(
                 settings,
                 model_session,
-                collect_versions(),
+                collect_versions(prompts_folder=settings.prompts_folder),
                 template_name=options.template,
                 tax_year=parse_tax_year(options.tax_year),
             )
@@ -159,6 +162,11 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
                 fresh=options.fresh,
                 refuses_statements=options.template == AUTO_TEMPLATE,
             )
+            has_new_document = any(
+                not output_folder.has_file(extraction_file_name(source.doc_id)) for source in discovered.sources
+            )
+            if options.probe and (options.fresh or has_new_document):
+                await model_session.probe_models()
             executor = open_executor(
                 settings,
                 reader_config,
@@ -166,7 +174,11 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
                 decides_on_workers=not model_session.has_language_models,
             )
             documents = await process_documents(
-                discovered.sources, executor, process_document, on_progress=options.on_progress
+                discovered.sources,
+                executor,
+                process_document,
+                on_progress=options.on_progress,
+                find_setup_error=lambda: model_session.setup_error,
             )
             model_session.mark_run_finished()
     return ExtractSummary.create(
@@ -204,7 +216,7 @@ async def _extract_document(
         document_extractions, resumed = await load_or_extract_and_publish_fields(
             output_folder, index, field_extraction, bundle, executor, times, fresh=fresh
         )
-    except ExecutorError:
+    except (ExecutorError, RunStopped):
         raise
     except EvalkitError as error:
         return _create_failed_document(source, error)

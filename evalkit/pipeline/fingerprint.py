@@ -38,10 +38,12 @@ _FURTHER_TABLES = (
 
 
 @cache
-def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ...] = ()) -> dict[str, Any]:
+def collect_versions(
+    traps_file: str | None = None, own_verifiers: tuple[str, ...] = (), prompts_folder: str | None = None
+) -> dict[str, Any]:
     """Collect the versions of code, tables, prompts and a site's own verifiers.
 
-    UsageError if a site's traps cannot be read, or one of its verifiers is not installed.
+    UsageError if a site's traps or prompts cannot be read, or one of its verifiers is not installed.
     """
     traps = load_shipped_and_site_traps(traps_file)
     own_versions = (
@@ -64,7 +66,7 @@ def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ..
                 *((files(package) / name).read_text("utf-8") for package, name in _FURTHER_TABLES),
             ]
         ),
-        "prompts": compute_prompt_versions(),
+        "prompts": compute_prompt_versions(prompts_folder),
     }
 
 
@@ -95,7 +97,7 @@ def compute_fingerprint(
             "profile": settings.profile,
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
-            "versions": collect_versions(settings.traps_file, settings.verifiers),
+            "versions": collect_versions(settings.traps_file, settings.verifiers, settings.prompts_folder),
             "supplied": None if supplied_classification is None else hash_canonical_json(supplied_json),
         }
         | describe_models(settings)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import cache
 from typing import Self
 
-from evalkit.errors import StoreError, UsageError
+from evalkit.errors import ModelSetupError, RunStopped, StoreError, UsageError
+from evalkit.llm.circuit_breaker import name_model
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
+from evalkit.llm.cost_estimate import EstimatingModel
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import Journal, Ledger, add_list_price
 from evalkit.llm.model import Answer, AnswerT, Model, Provider, Question, Usage
 from evalkit.llm.model_families import find_model_facts
 from evalkit.llm.model_router import ModelRouter
+from evalkit.llm.prompts import use_own_prompts
 from evalkit.llm.providers import build_provider, find_family
 from evalkit.pipeline.fingerprint import find_base_url
 from evalkit.settings import Settings, read_environment_variables
@@ -28,6 +34,8 @@ EMBEDDED_MODEL_NAME = "embedded"
 #: Roles for which models are asked, by profile.
 _ROLES_BY_PROFILE = {"full": ("classifier", "v2", "v3", "v4"), "lean": ("classifier", "verifier")}
 _EXTRACTION_ROLES = ("extractor", "evaluator", "grader")
+#: Failures of a first call that waiting seldom ends: a wrong address.
+_UNREACHABLE_CODES = ("LLM-UNREACHABLE", "LLM-MALFORMED")
 #: Role of the reviewer if a template has only one reviewer.
 _SINGLE_REVIEWER_ROLES = ("semantic_financial",)
 
@@ -43,11 +51,14 @@ class ModelSession:
         fresh: bool = False,
         for_extraction: bool = False,
         for_template_review: bool = False,
+        estimates_only: bool = False,
     ) -> None:
         """Prepare the models that this kind of run asks.
 
-        UsageError if a model has no provider or key, or no known price although dollars are limited.
-        ``for_extraction``: fields are extracted too. ``for_template_review``: only templates are built and reviewed.
+        UsageError if a model has no provider or key, or no known price although dollars are limited. A warning is logged,
+        once in a process, if a language model classifies and verifies. ``estimates_only``: send nothing and need no key;
+        ``estimated_models`` count what calls would cost. ``for_extraction``: fields are extracted too.
+        ``for_template_review``: only templates are built and reviewed.
         """
         name_by_role = (
             _select_template_review_model_names(settings)
@@ -56,19 +67,29 @@ class ModelSession:
         )
         judge_names = settings.reliability_loop.ensemble if for_extraction else ()
         model_names = {settings.models.default, *name_by_role.values(), *judge_names}
-        self.ledger = Ledger(journal, settings.limits, ignore_earlier_answers=fresh)
-        self._language_models = {
+        self.estimated_models: list[EstimatingModel] = []
+        if estimates_only:
+            # An estimate of a fresh run begins no such run: it only sees no earlier answers.
+            self.ledger = Ledger(None if fresh else journal)
+            self.estimated_models = [
+                EstimatingModel(name, self.ledger, _find_own_server(name, settings))
+                for name in sorted(model_names - {EMBEDDED_MODEL_NAME})
+            ]
+        else:
+            _require_run_limit(model_names, settings)
+            self.ledger = Ledger(journal, settings.limits, ignore_earlier_answers=fresh)
+        self._language_models: dict[str, LanguageModel] = {model.name: model for model in self.estimated_models} or {
             name: LanguageModel(
                 create_provider(name, settings),
                 self.ledger,
                 AimdLimiter(settings.calls_in_flight),
-                base_url=find_base_url(name, settings)
-                if (family := find_family(name)) and family.description.self_hostable
-                else None,
+                base_url=_find_own_server(name, settings),
                 time_limit_seconds=settings.call_seconds,
+                outage_seconds=settings.outage_seconds,
             )
             for name in sorted(model_names - {EMBEDDED_MODEL_NAME})
         }
+        self._prompts_folder, self._exit_stack = settings.prompts_folder, AsyncExitStack()
         self._wait_by_document: dict[str, _WaitTime] = defaultdict(_WaitTime)
         timed_models = {
             name: _TimedModel(model, self._wait_by_document) for name, model in self._language_models.items()
@@ -78,11 +99,43 @@ class ModelSession:
             model_by_name[settings.models.default], {role: model_by_name[name] for role, name in name_by_role.items()}
         )
         self.ensemble: tuple[Model, ...] = tuple(model_by_name[name] for name in judge_names)
+        if not for_template_review:
+            _warn_of_model_that_checks_itself(
+                *(name_by_role.get(role, settings.models.default) for role in _ROLES_BY_PROFILE[settings.profile])
+            )
 
     @property
     def has_language_models(self) -> bool:
         """True if the session uses any language model."""
         return bool(self._language_models)
+
+    @property
+    def setup_error(self) -> ModelSetupError | None:
+        """A failure of a model's key, name or parameters in this run; None if none failed."""
+        return next((model.setup_error for model in self._language_models.values() if model.setup_error), None)
+
+    async def probe_models(self) -> None:
+        """Ask each language model a tiny test question before a long run.
+
+        ModelSetupError if a key, name or parameter is refused; RunStopped if a server cannot be reached. A model that is
+        only slow or overloaded is asked again when its first question comes.
+        """
+        failures = await asyncio.gather(*(model.probe() for model in self._language_models.values()))
+        for name, failure in zip(self._language_models, failures, strict=True):
+            if failure and (not failure.is_transient or failure.code in _UNREACHABLE_CODES):
+                error_type = RunStopped if failure.is_transient else ModelSetupError
+                raise error_type(
+                    f"{name_model(name, failure.message)}, so no document was started",
+                    code=failure.code,
+                    remedy=failure.remedy,
+                )
+
+    async def wait_until_up(self) -> bool:
+        """Wait while a model's service is down; return False if none is."""
+        models_down = [model for model in self._language_models.values() if model.is_down]
+        for model in models_down:
+            await model.wait_until_up()
+        return bool(models_down)
 
     def get_seconds_waited(self, document_sha256: str) -> float:
         """Return the seconds that a document has waited for language models so far."""
@@ -101,13 +154,15 @@ class ModelSession:
             log.warning("the end of this run was not recorded, so the next --fresh run reuses its answers: %s", error)
 
     async def __aenter__(self) -> Self:
+        """Use the site's own prompts from here on. UsageError if one is unusable."""
+        self._exit_stack.enter_context(use_own_prompts(self._prompts_folder))
+        # Closing waits for pending calls. If one model fails to close, the others are closed all the same.
+        for model in self._language_models.values():
+            self._exit_stack.push_async_callback(model.close)
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        # Waits for pending calls. If one model fails to close, the others are closed all the same.
-        async with AsyncExitStack() as exit_stack:
-            for model in self._language_models.values():
-                exit_stack.push_async_callback(model.close)
+        await self._exit_stack.aclose()
 
 
 def find_seeing_roles(settings: Settings) -> frozenset[str]:
@@ -123,6 +178,16 @@ def find_seeing_roles(settings: Settings) -> frozenset[str]:
         for role in _ROLES_BY_PROFILE[settings.profile]
         if role != "v3" and find_model_facts(model_name_by_role.get(role, settings.models.default)).has_vision
     )
+
+
+@cache
+def _warn_of_model_that_checks_itself(classifier_name: str, *verifier_names: str) -> None:
+    if classifier_name != EMBEDDED_MODEL_NAME and classifier_name in verifier_names:
+        log.warning(
+            "%s classifies and verifies. A model seldom finds its own errors: "
+            "set a model of another family for v2, v3, v4 and verifier in [models] of evalkit.toml",
+            classifier_name,
+        )
 
 
 def _select_processing_model_names(settings: Settings, *, for_extraction: bool) -> dict[str, str]:
@@ -184,10 +249,42 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
         base_url=find_base_url(provider_and_model, settings),
         context_tokens=settings.context_tokens,
     )
-    if settings.limits.has_usd_limit and add_list_price(provider_and_model, Usage()).cost_usd is None:
+    has_price = add_list_price(provider_and_model, Usage()).cost_usd is not None
+    if settings.limits.has_usd_limit and not has_price and _is_paid(provider_and_model, settings):
         raise UsageError(
             f"the price of {provider_and_model} is unknown",
             code="MODEL-PRICE",
             remedy="Limit calls or tokens instead of dollars, or choose a model with a public price.",
         )
     return model_provider
+
+
+#: Code of the error that a paid model has no limit; the command line asks for one.
+NO_LIMIT_CODE = "MODEL-LIMIT"
+
+
+def _require_run_limit(model_names: Iterable[str], settings: Settings) -> None:
+    """Raise UsageError if a paid model is asked and nothing limits the run."""
+    paid_models = sorted(name for name in model_names if _is_paid(name, settings))
+    if paid_models and not settings.limits.has_run_limit:
+        raise UsageError(
+            f"{', '.join(paid_models)} costs money, and this run has no limit",
+            code=NO_LIMIT_CODE,
+            remedy="Set usd_per_run (0: no limit), tokens_per_run or calls_per_run in the section [limits], or give run or "
+            "extract --usd-per-run N; `evalkit run --estimate` says what to expect.",
+        )
+
+
+def _is_paid(provider_and_model: str, settings: Settings) -> bool:
+    """Return False for built-in and free models, and for unpriced ones on a site's own server."""
+    family = find_family(provider_and_model)
+    if family is None or family.description.free:
+        return False
+    has_price = add_list_price(provider_and_model, Usage()).cost_usd is not None
+    return has_price or not _find_own_server(provider_and_model, settings)
+
+
+def _find_own_server(provider_and_model: str, settings: Settings) -> str | None:
+    """Return the address of the site's own server of a model; None for a provider's."""
+    family = find_family(provider_and_model)
+    return find_base_url(provider_and_model, settings) if family and family.description.self_hostable else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
@@ -18,8 +19,8 @@ Parameters = ParamSpec("Parameters")
 OptionsT = TypeVar("OptionsT")
 OutcomeT = TypeVar("OutcomeT")
 
-#: Options that replace the setting of the same name; ``model`` replaces the default model.
-_SETTING_OPTIONS = ("model", "workers", "reader", "profile", "executor")
+#: Options that replace the setting of the same name; ``model`` replaces the default model, ``usd_per_run`` the limit.
+_SETTING_OPTIONS = ("model", "workers", "reader", "profile", "executor", "usd_per_run")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class RunOptions:
         extract: extract the fields of reports and forms too.
         even_purged: process documents again that were purged.
         yes: accept ``/``, the home folder and the output folder as inputs.
+        probe: ask each language model a tiny test question first, unless every document is finished.
+        usd_per_run: the highest cost of the run in US dollars; 0: no limit.
         on_progress: called after each document.
         settings: used instead of the environment, ``evalkit.toml`` and the options that replace settings.
     """
@@ -60,6 +63,8 @@ class RunOptions:
     extract: bool = False
     even_purged: bool = False
     yes: bool = False
+    probe: bool = True
+    usd_per_run: Decimal | float | None = None
     on_progress: RunProgressCallback | None = None
     settings: Settings | None = None
 
@@ -118,6 +123,8 @@ def resolve_settings(*, settings: Settings | None = None, output: Path | str | N
     if settings is None:
         if "model" in replaced_settings:
             replaced_settings["models"] = {"default": replaced_settings.pop("model")}
+        if "usd_per_run" in replaced_settings:
+            replaced_settings["limits"] = {"usd_per_run": replaced_settings.pop("usd_per_run")}
         return Settings.load(output=None if output is None else str(output), **replaced_settings)
     if replaced_settings:
         raise UsageError(

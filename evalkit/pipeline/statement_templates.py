@@ -15,7 +15,7 @@ from evalkit.core.clocks import format_zulu_now
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.page_pictures import PageImage, render_page_images
-from evalkit.errors import StoreError, UsageError
+from evalkit.errors import RunStopped, StoreError, UsageError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, sanitise_file_stem
 from evalkit.pipeline.document_reading import (
@@ -188,6 +188,12 @@ async def _review_and_publish_template(
                 ),
                 on_cycle=save_cycle,
             )
+            if await model_session.wait_until_up():  # the reviewers' deadlines may have passed during the outage
+                raise RunStopped(
+                    "a reviewing model's service was down during the review",
+                    code="LLM-UNREACHABLE",
+                    remedy="Run the same command again: answers so far are stored.",
+                )
         if review_result.template.template_id != own_id and stored_template:
             # The template of another statement reads this one too: that statement's template and case stay.
             case_id, is_case_frozen = None, stored_template.status is not TemplateStatus.STABLE
@@ -206,18 +212,24 @@ async def _review_and_publish_template(
     )
 
 
-def build_template(bundle: DocumentBundle, statement_pdf: Path, *, model: str | None = None) -> ProposalResult:
+def build_template(
+    bundle: DocumentBundle, statement_pdf: Path, *, model: str | None = None, probe: bool = True
+) -> ProposalResult:
     """Build a template for the bank statement in ``bundle``.
 
     ``statement_pdf`` is the file from which the bundle was read. ``model`` may propose a better template than the
-    measured one. DocumentError STATEMENT-NO-TABLE if the statement has no columns of dates and amounts; UsageError if
-    the model cannot be used.
+    measured one; ``probe``: ask it a tiny test question first. DocumentError STATEMENT-NO-TABLE if the statement has no
+    columns of dates and amounts; UsageError if the model cannot be used.
     """
-    return run_sync(_build_template(bundle, statement_pdf, resolve_settings(model=model)))
+    return run_sync(_build_template(bundle, statement_pdf, resolve_settings(model=model), probe=probe))
 
 
-async def _build_template(bundle: DocumentBundle, statement_pdf: Path, settings: Settings) -> ProposalResult:
+async def _build_template(
+    bundle: DocumentBundle, statement_pdf: Path, settings: Settings, *, probe: bool
+) -> ProposalResult:
     async with ModelSession(settings, for_template_review=True) as model_session:
+        if probe:
+            await model_session.probe_models()
         builder = model_session.model.get_model("builder")
         pictures = (
             render_statement_images(statement_pdf, bundle, settings) if builder.name != EMBEDDED_MODEL_NAME else ()

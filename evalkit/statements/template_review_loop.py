@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.errors import StoreError
+from evalkit.errors import ModelSetupError, RunStopped, StoreError
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import sum_usages
 from evalkit.llm.model import Model, Usage
@@ -231,7 +231,7 @@ class TemplateReviewLoop:
                 return context
         except TimeoutError:
             attempt.record_timeout_of_silent_roles(roles, self._config.both_reviewers_seconds)
-        except StoreError:
+        except (ModelSetupError, RunStopped, StoreError):
             raise
         except Exception as error:  # noqa: BLE001 - a defect here must escalate the template, not end the command
             attempt.failure_by_role |= {
@@ -298,7 +298,7 @@ class TemplateReviewLoop:
                 return await call
         except TimeoutError:
             attempt.record_timeout_of_silent_roles([role], seconds)
-        except StoreError:
+        except (ModelSetupError, RunStopped, StoreError):
             raise
         except Exception as error:  # noqa: BLE001 - as above
             attempt.failure_by_role[role] = f"it ended with an error ({type(error).__name__})"
@@ -450,7 +450,7 @@ class TemplateReviewLoop:
                     timeout_seconds=self._config.reviewer_seconds,
                 )
                 return proposal_result.applied_template.template, proposal_result.usage
-        except StoreError:
+        except (ModelSetupError, RunStopped, StoreError):
             raise
         except Exception as error:  # noqa: BLE001 - without another template a person decides about this one
             times["failure"] = type(error).__name__

@@ -57,6 +57,13 @@ class CallJournal:
         )
         return [ModelCall(**call_row) for call_row in self._database.fetch_rows(query)]
 
+    def measure_mean_seconds(self, model_name: str) -> float | None:
+        """Return the mean seconds of a model's answered calls; None if there are none."""
+        row = database_tables.model_calls.c
+        query = sa.select(sa.func.avg(row.seconds).label("mean")).where(row.model == model_name, row.failure.is_(None))
+        (mean_row,) = self._database.fetch_rows(query)
+        return None if mean_row["mean"] is None else float(mean_row["mean"])
+
     def get_or_mark_last_call_before_run(self) -> int:
         """Return the number of the last call before the current ``--fresh`` run.
 

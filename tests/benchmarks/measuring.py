@@ -47,6 +47,7 @@ class Peers(NamedTuple):
 READERS = Peers("peers", [f"pymupdf=={pymupdf.__version__}", "pymupdf4llm<2", "pdfplumber", "langextract<2"])
 ANNOTATORS = Peers("label-studio", ["label-studio<2"])
 ASKERS = Peers("askers", ["inspect_ai<0.4"])
+TOKENISERS = Peers("tokenisers", ["bpe-openai==0.1.4"])
 
 
 class NotMeasured(Exception):

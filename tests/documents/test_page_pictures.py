@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from evalkit.documents import page_pictures
 from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, PageStatus
 from evalkit.documents.mupdf import open_pdf
 from evalkit.documents.page_pictures import PageImage, choose_and_render_page_images, find_picture_reasons
+from evalkit.documents.render import render_opened_page
 
 from .drawing import LEFT, bundle, draw_together, lines, nothing, pdf, table
 from .scanning import printed, scan, show
@@ -111,6 +113,19 @@ def test_tick_boxes_and_stamps_of_a_scan_are_found() -> None:
     read = bundle(pdf(form, lines(LEFT)))  # what a perfect engine would have read
     pages = tuple(page.model_copy(update={"status": PageStatus.OCR, "quality": 0.9}) for page in read.pages)
     assert reasons(data, read.model_copy(update={"pages": pages})) == {1: ("tick_boxes",)}
+
+
+def test_a_page_of_words_and_rules_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+
+    def count(opened_pdf: Any, path: Path, page_num: int, *options: Any, **more: Any) -> Image.Image:
+        drawn.append(page_num)
+        return render_opened_page(opened_pdf, path, page_num, *options, **more)
+
+    monkeypatch.setattr(page_pictures, "render_opened_page", count)
+    ruled = draw_together(lines(LEFT), table([["WBC", "5.2"], ["HGB", "13.1"]]))
+    assert reasons(pdf(lines(LEFT), ruled, draw_together(lines(LEFT), signature))) == {3: ("stamp",)}
+    assert drawn == [3]
 
 
 def test_a_logo_on_several_pages_is_no_stamp() -> None:

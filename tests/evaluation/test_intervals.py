@@ -15,6 +15,7 @@ from evalkit.evaluation.intervals import (
     compute_error_rate_upper_bound,
     count_audits_needed,
     estimate_by_bootstrap,
+    estimate_prevalence_from_imperfect_test,
     estimate_proportion,
     estimate_weighted_mean,
 )
@@ -68,6 +69,40 @@ def test_exact_covers_whatever_the_truth_is(n):
     for truth in np.linspace(0.001, 0.999, 333):
         chances = stats.binom.pmf(np.arange(n + 1), n, truth)
         assert chances[(low <= truth) & (truth <= high)].sum() >= 0.95 - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("prevalence", "sensitivity", "specificity"),
+    [(0.0, 0.9, 0.98), (0.05, 0.8, 0.95), (0.3, 0.6, 0.7), (1.0, 0.9, 0.9)],
+)
+def test_prevalence_is_corrected_for_an_imperfect_test(prevalence, sensitivity, specificity):
+    rng = np.random.default_rng(7)
+    flagged_share = prevalence * sensitivity + (1 - prevalence) * (1 - specificity)
+    estimates = [
+        estimate_prevalence_from_imperfect_test(
+            (int(rng.binomial(400, flagged_share)), 400),
+            (int(rng.binomial(200, sensitivity)), 200),
+            (int(rng.binomial(200, 1 - specificity)), 200),
+        )
+        for _ in range(400)
+    ]
+    assert covered(estimates, prevalence) >= 0.95
+    if 0 < prevalence < 1:
+        assert np.mean([one.value for one in estimates]) == pytest.approx(prevalence, abs=0.01)
+        assert abs(flagged_share - prevalence) > 0.03, "uncorrected, it would be another share"
+
+
+@given(*[st.integers(0, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))] * 3)
+def test_corrected_prevalence_is_a_share_in_its_interval(flagged, detected, false_alarms):
+    estimate = estimate_prevalence_from_imperfect_test(flagged, detected, false_alarms)
+    assert 0 <= estimate.low <= estimate.high <= 1
+    if estimate.value is None:
+        assert (estimate.low, estimate.high) == (0, 1)
+    else:
+        assert estimate.low <= estimate.value <= estimate.high
+    perfect = estimate_prevalence_from_imperfect_test(flagged, (50, 50), (0, 50))
+    if flagged[1]:
+        assert perfect.value == pytest.approx(flagged[0] / flagged[1])
 
 
 @given(st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))

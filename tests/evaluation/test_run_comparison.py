@@ -17,6 +17,8 @@ from places import open_folder
 from scipy.stats import multinomial
 
 import evalkit
+from evalkit.cli.render import render_comparison
+from evalkit.cli.terminal import ConsoleTable
 from evalkit.evaluation.run_comparison import CHANGE_COLUMNS, RunComparison, compare_paired_accuracy, compare_studies
 from evalkit.evaluation.study import DocumentRecord
 from evalkit.samples import write_demo_folder
@@ -96,6 +98,24 @@ def test_any_of_these_is_a_change(change: dict) -> None:
     assert compare_studies(
         study(document("a")), study(document("a", call_count=3, processing_seconds=9.0, review_probability=0.9))
     ).changed_documents.empty
+
+
+def test_models_and_prompts_side_by_side() -> None:
+    shipped = {"model": "embedded", "prompt Merged_Verifier": "aaa", "evalkit": "1"}
+    own = {"model": "ollama:x", "model v2": "gemini:y", "prompt Merged_Verifier": "bbb", "evalkit": "1"}
+    later = own | {"prompt Merged_Verifier": "ccc"}
+    a = study(document("a", versions=shipped), document("b", versions=shipped))
+    b = study(document("a", versions=own), document("b", versions=later))
+    one = compare_studies(a, b)
+    assert list(one.versions_table.itertuples(index=False, name=None)) == [
+        ("model", "embedded", "ollama:x"),
+        ("prompt Merged_Verifier", "aaa", "bbb, ccc"),
+        ("evalkit", "1", "1"),
+        ("model v2", "", "gemini:y"),
+    ]
+    assert one.to_json()["versions"][0] == {"of": "model", "a": "embedded", "b": "ollama:x"}
+    shown = next(part for part in render_comparison(one) if isinstance(part, ConsoleTable))
+    assert [row[0] for row in shown.rows] == ["model", "prompt Merged_Verifier", "model v2"]
 
 
 def test_effort_side_by_side() -> None:

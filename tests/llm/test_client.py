@@ -8,8 +8,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -26,14 +28,16 @@ from builders import (
     parse_answer,
 )
 from patience import SECONDS
+from PIL import Image
 from pydantic import BaseModel
 from servers import gemini
 from servers.gemini import Call, Fault, GeminiServer
 
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
-from evalkit.errors import StoreError
-from evalkit.llm.client import LanguageModel
+from evalkit.documents.render import encode_png
+from evalkit.errors import ModelSetupError, RunStopped, StoreError
+from evalkit.llm.client import LanguageModel, estimate_image_tokens
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, MemoryJournal
 from evalkit.llm.model import Question, Reply, Request, Usage
@@ -90,15 +94,15 @@ PASSING = (
 )
 NONSENSE = (gemini.HALF_JSON, gemini.WRONG_SCHEMA, gemini.OBJECT_FOR_LIST)
 CUT_OFF = (gemini.TRUNCATED, gemini.finished(None, share=0.5), gemini.finished("", share=0.9))
+#: The first is refused for its size or content, for a test question is answered.
 FINAL = (
     gemini.BAD_REQUEST,
-    gemini.WRONG_KEY,
-    gemini.FORBIDDEN,
-    gemini.NO_SUCH_MODEL,
     gemini.SAFETY,
     gemini.RECITATION,
     gemini.BLOCKED,
 )
+#: No document's fault.
+SETUP = (gemini.WRONG_KEY, gemini.FORBIDDEN, gemini.NO_SUCH_MODEL)
 ALWAYS = 99
 #: Attempts at a question that may pass, one that is answered with nonsense or not to its end, and one that is refused.
 ATTEMPTS = ((PASSING, 5), (NONSENSE, 2), (CUT_OFF, 2), (FINAL, 1))
@@ -188,9 +192,9 @@ def test_model_finding_nothing_keeps_rule_findings(profile: str) -> None:
 
 def test_retry_after_beyond_the_deadline_is_not_waited_for() -> None:
     with GeminiServer(lambda call: gemini.rate_limited(10_000)) as server:
-        outcome = asyncio.run(evaluated(asked(server)))
-        assert len(server.calls) == 1
-    assert codes(outcome.issues) == ["CLASSIFIER-AGENT-FAILED"]
+        with pytest.raises(RunStopped, match="takes no calls within 600 seconds"):
+            asyncio.run(evaluated(asked(server)))
+        assert (len(server.calls), len(server.probes)) == (1, 0)
 
 
 # ------------------------------------------------------------------------------------------------------- the ledger
@@ -260,16 +264,16 @@ def test_when_answers_cannot_be_kept_no_more_are_paid() -> None:
 
 
 def test_a_provider_that_wants_a_long_rest_is_left_alone() -> None:
-    async def three(server: GeminiServer) -> list[ClassificationOutcome]:
+    async def three(server: GeminiServer) -> None:
         model = asked(server)
-        outcomes = [await RetryOrchestrator(model).evaluate(doc2_6()) for _ in range(3)]
+        for _ in range(3):
+            with pytest.raises(RunStopped):
+                await RetryOrchestrator(model).evaluate(doc2_6())
         await model.close()
-        return outcomes
 
     with GeminiServer(lambda call: gemini.rate_limited(10_000)) as server:
-        outcomes = asyncio.run(three(server))
-        assert len(server.calls) == 1
-    assert {code for outcome in outcomes for code in codes(outcome.issues)} == {"CLASSIFIER-AGENT-FAILED"}
+        asyncio.run(three(server))
+        assert (len(server.calls), len(server.probes)) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -364,16 +368,13 @@ def test_unpriced_model_has_unknown_cost() -> None:
     ("limits", "calls"),
     [
         (LimitSettings(calls_per_document=1), 1),
-        (LimitSettings(calls_per_document=0, calls_per_run=1), 1),
         (LimitSettings(calls_per_document=3), 3),
         (LimitSettings(calls_per_document=0, tokens_per_document=10), 0),
-        (LimitSettings(calls_per_document=0, tokens_per_run=3_500), 1),
         (LimitSettings(calls_per_document=0, usd_per_document=Decimal("0.0000001")), 0),
-        (LimitSettings(calls_per_document=0, usd_per_run=Decimal("0.0035")), 1),
     ],
-    ids=["document", "run", "three", "tokens", "tokens of a run", "dollars", "dollars of a run"],
+    ids=["document", "three", "tokens", "dollars"],
 )
-def test_a_limit_escalates_and_says_so_before_it_is_passed(limits: LimitSettings, calls: int) -> None:
+def test_a_document_limit_escalates_and_says_so_before_it_is_passed(limits: LimitSettings, calls: int) -> None:
     """Calls that are under way together count for each other."""
     with GeminiServer(right, delay=0.1) as server:
         outcome = asyncio.run(evaluated(asked(server, "gemini-2.5-flash", ledger=Ledger(limits=limits))))
@@ -382,6 +383,24 @@ def test_a_limit_escalates_and_says_so_before_it_is_passed(limits: LimitSettings
     assert outcome.verdict.decision == "ESCALATE_TO_SME"
     assert len(failed) == (4 - calls if calls else 1)
     assert all("the limit of" in one.message and "LLM-LIMIT" in one.message for one in failed)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        LimitSettings(calls_per_document=0, calls_per_run=1),
+        LimitSettings(calls_per_document=0, tokens_per_run=3_500),
+        LimitSettings(calls_per_document=0, usd_per_run=Decimal("0.0035")),
+    ],
+    ids=["calls", "tokens", "dollars"],
+)
+def test_a_run_limit_stops_the_run_before_it_is_passed(limits: LimitSettings) -> None:
+    with GeminiServer(right, delay=0.1) as server:
+        with pytest.raises(RunStopped, match="for one run, so the run was stopped") as stopped:
+            asyncio.run(evaluated(asked(server, "gemini-2.5-flash", ledger=Ledger(limits=limits))))
+        assert len(server.calls) == 1
+    assert stopped.value.code == "LLM-LIMIT"
+    assert "_per_run in the section [limits]" in stopped.value.remedy
 
 
 def test_an_answer_is_in_the_journal_before_it_is_used() -> None:
@@ -444,9 +463,10 @@ def test_compliant_model_does_not_soften_the_verdict() -> None:
 
 def test_no_log_at_any_level_has_text_name_or_key(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(1)
-    faults = [*PASSING[:3], *PASSING[5:], *NONSENSE, *FINAL]
+    faults = [*PASSING[:3], *PASSING[5:], *NONSENSE, *FINAL, *SETUP]
     for fault in faults:
-        with GeminiServer(lambda call, fault=fault: fault.within(f'{{"{PATIENT}": 1}}')) as server:  # type: ignore[misc]
+        answer = partial(fault.within, f'{{"{PATIENT}": 1}}')
+        with GeminiServer(lambda call, answer=answer: answer()) as server, suppress(ModelSetupError):  # type: ignore[misc]
             asyncio.run(evaluated(asked(server)))
     said = "\n".join(f"{record.getMessage()} {record.args} {record.exc_text}" for record in caplog.records)
     assert "classifier" in said  # that it failed is told
@@ -632,3 +652,18 @@ def test_without_finish_reason_the_content_decides(reason: str | None, text: str
         assert len(server.calls) == calls
     assert (answer.value is None) == bool(code)
     assert code in (answer.failure or "")
+
+
+@pytest.mark.parametrize(("size", "tokens"), [((1000, 500), 1000), ((1, 1), 0), ((910, 1287), 2342)])
+def test_a_picture_costs_tokens_by_its_size(size: tuple[int, int], tokens: int) -> None:
+    assert estimate_image_tokens(encode_png(Image.new("L", size))) == tokens
+
+
+@pytest.mark.parametrize(("limit", "calls"), [(3_000, 0), (4_000, 1)])
+def test_pictures_count_for_a_limit_before_they_are_sent(limit: int, calls: int) -> None:
+    question = Aside()
+    question.images = (encode_png(Image.new("L", (1000, 1000))),)
+    with GeminiServer(lambda call: '{"words": "a picture"}') as server:
+        limits = LimitSettings(calls_per_document=0, tokens_per_run=limit)
+        asyncio.run(said(server, question, ledger=Ledger(limits=limits)))
+        assert len(server.calls) == calls

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 from builders import Json, copy_with, doc2_6, doc2_6_answer, document, page, parse_answer
+from commands import evalkit_command
+from servers.openai import ModelServer
 
 from evalkit.classification.autofix import AutoFixEngine
 from evalkit.classification.primary_classifier import ClassifierQuestion
@@ -22,9 +26,12 @@ from evalkit.llm.prompts import (
     fence_document,
     fill_prompt_template,
     list_prompt_names,
+    use_own_prompts,
 )
 
 VERIFIER_PROMPTS = ["V2_Internal_Consistency_Checker", "V3_Trap_Detector", "V4_Evidence_Quality_Assessor"]
+CLASSIFIER = "primary_classifier_agent_prompt"
+SHIPPED_CLASSIFIER = Path(__file__).parents[2] / "prompts" / f"{CLASSIFIER}.txt"
 FILLED = {"document": "the document", "guide": "the guide", "classification": "the claims"}
 
 
@@ -194,3 +201,69 @@ def test_only_some_pages_can_be_fenced() -> None:
 
 def test_equal_values_are_equal_json() -> None:
     assert dump_compact_json({"b": 1, "a": "é"}) == dump_compact_json({"a": "é", "b": 1}) == '{"a":"é","b":1}'
+
+
+# ------------------------------------------------------------------------------------------------ a site's own prompts
+
+MINE = "Mine: ${document} ${guide} ${classification} costs $$1"
+
+
+def own(folder: Path, text: str = MINE, name: str = VERIFIER_PROMPTS[0]) -> str:
+    (folder / f"{name}.txt").write_text(text)
+    return str(folder)
+
+
+def test_own_prompts_replace_the_shipped_of_their_names(tmp_path: Path) -> None:
+    shipped = {name: fill_prompt_template(name, **FILLED) for name in VERIFIER_PROMPTS}
+    with use_own_prompts(own(tmp_path)):
+        filled = {name: fill_prompt_template(name, **FILLED) for name in VERIFIER_PROMPTS}
+    assert filled == shipped | {VERIFIER_PROMPTS[0]: "Mine: the document the guide the claims costs $1"}
+    assert fill_prompt_template(VERIFIER_PROMPTS[0], **FILLED) == shipped[VERIFIER_PROMPTS[0]]
+
+
+def test_own_prompts_have_versions_of_their_own(tmp_path: Path) -> None:
+    shipped, versions = compute_prompt_versions(), compute_prompt_versions(own(tmp_path))
+    assert {name for name in shipped if shipped[name] != versions[name]} == {VERIFIER_PROMPTS[0]}
+    assert versions.keys() == shipped.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("V9_Checker", MINE, "PROMPT-MISSING"),
+        (VERIFIER_PROMPTS[0], MINE.replace("${guide}", ""), "PROMPT-VARIABLES"),
+        (VERIFIER_PROMPTS[0], MINE + "${more}", "PROMPT-VARIABLES"),
+        (VERIFIER_PROMPTS[0], MINE + " $5", "PROMPT-FOLDER"),
+        (VERIFIER_PROMPTS[0], None, "PROMPT-FOLDER"),
+    ],
+    ids=["unknown name", "variable missing", "variable unknown", "dollar sign", "no file"],
+)
+def test_unusable_own_prompts_are_refused(tmp_path: Path, name: str, text: str | None, code: str) -> None:
+    folder = str(tmp_path) if text is None else own(tmp_path, text, name)
+    with pytest.raises(UsageError) as refused:
+        compute_prompt_versions(folder)
+    assert refused.value.code == code
+    assert refused.value.remedy
+
+
+def test_a_run_asks_by_own_prompts_and_its_results_say_so(tmp_path: Path, samples: Path) -> None:
+    folder = tmp_path / "prompts"
+    folder.mkdir()
+    words = ("run", samples / "clinical_note.pdf", "--model", "openai:x", "--output", tmp_path / "out")
+    with ModelServer(lambda call: "{}") as server:
+        settings = {
+            "EVALKIT_OPENAI_BASE_URL": server.url + "/v1",
+            "EVALKIT_PROMPTS_FOLDER": own(folder, name=CLASSIFIER),
+        }
+        refused = evalkit_command(*words, cwd=tmp_path, **settings)
+        assert (refused.returncode, server.calls) == (2, [])
+        variables = set(re.findall(r"\$\{(\w+)\}", SHIPPED_CLASSIFIER.read_text()))
+        folder, text = tmp_path / "mine", "My own words. " + " ".join(f"${{{name}}}" for name in sorted(variables))
+        folder.mkdir()
+        settings["EVALKIT_PROMPTS_FOLDER"] = own(folder, text, CLASSIFIER)
+        evalkit_command(*words, cwd=tmp_path, **settings)
+        asked_with = [str(call.body["messages"]) for call in server.calls]
+    assert asked_with
+    assert all("My own words." in messages for messages in asked_with)
+    (result,) = (json.loads(path.read_text()) for path in (tmp_path / "out" / "results").glob("*.json"))
+    assert result["versions"]["prompts"] == compute_prompt_versions(settings["EVALKIT_PROMPTS_FOLDER"])

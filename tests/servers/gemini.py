@@ -48,6 +48,7 @@ _ROLES = {
     "Extract clinical data from this report": "extractor",
     "You are a medical data quality evaluator": "evaluator",
 }
+_PROBE = "This is a test of the connection."
 _BLOCK = 256
 _DRIP_SECONDS = 0.05
 
@@ -273,9 +274,15 @@ class GeminiServer:
         port: int = 0,
         role_of: Callable[[str], str] = role_of,
         caches: bool = True,
+        answer_probe: Answer = lambda call: "{}",
     ) -> None:
-        """``caches``: prompts that begin alike are cheaper, so that costs depend on the order of calls."""
+        """``caches``: prompts that begin alike are cheaper, so that costs depend on the order of calls.
+
+        ``answer_probe``: what test questions get; they are in ``probes``, not in ``calls``.
+        """
         self.answer = answer
+        self.answer_probe = answer_probe
+        self.probes: list[Call] = []
         self.delay = delay
         self.calls: list[Call] = []
         self.left: list[Call] = []
@@ -383,7 +390,7 @@ class GeminiServer:
         asked = json.loads(body)
         parts = [part for content in asked.get("contents", []) for part in content["parts"]]
         prompt = "".join(part.get("text", "") for part in parts)
-        role = self._role_of(prompt)
+        role = "probe" if prompt.startswith(_PROBE) else self._role_of(prompt)
         self._of_role[role] += 1
         call = Call(
             number=len(self.calls) + 1,
@@ -405,7 +412,7 @@ class GeminiServer:
             cached_tokens=self._cached(prompt) if self._caches and known["method"] == "generateContent" else 0,
             at=time.monotonic(),
         )
-        self.calls.append(call)
+        (self.probes if role == "probe" else self.calls).append(call)
         return call
 
     def _cached(self, prompt: str) -> int:
@@ -422,7 +429,8 @@ class GeminiServer:
 
     async def _react(self, call: Call) -> tuple[Fault, bytes]:
         try:
-            reaction = await self._loop.run_in_executor(self._threads, self.answer, call)
+            answer = self.answer_probe if call.role == "probe" else self.answer
+            reaction = await self._loop.run_in_executor(self._threads, answer, call)
         except Exception as error:  # noqa: BLE001 - raised again where the test is
             self.broken.append(error)
             reaction = INTERNAL

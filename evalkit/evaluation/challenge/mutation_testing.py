@@ -36,6 +36,7 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, StoreError, UsageError
 from evalkit.evaluation.challenge.fault_kinds import FAULT_BY_ID, FAULTS
+from evalkit.evaluation.challenge.judge_performance import list_role_judgements
 from evalkit.evaluation.challenge.mutated_answer import (
     AnswerOrigin,
     CleanAnswer,
@@ -46,6 +47,7 @@ from evalkit.evaluation.challenge.mutated_answer import (
 from evalkit.evaluation.challenge.report import FalseAlarm, JudgedMutation, MutationTestReport
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument, read_folder_ground_truth
 from evalkit.issue import Issue, IssueSeverity
+from evalkit.llm.prompts import compute_prompt_versions
 from evalkit.pipeline.document_discovery import InputPaths, SourceDocument, discover_documents, list_paths
 from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.reader_pool import ReaderPool
@@ -341,6 +343,8 @@ async def _run_mutation_test(
     return replace(
         report,
         model=run_settings.models.default,
+        model_by_role=run_settings.models.model_name_by_role,
+        prompt_versions=compute_prompt_versions(run_settings.prompts_folder),
         left_out_doc_ids={reason: tuple(sorted(doc_ids)) for reason, doc_ids in left_out_doc_ids.items()},
         problems=(*problems, *report.problems),
         usage_by_agent=model_session.ledger.usage_by_role,
@@ -411,6 +415,11 @@ async def plant_and_judge_mutations(
         tuple(cases),
         dict(skipped_counts),
         problems=tuple(unanswered_problems),
+        clean_judgements=tuple(
+            (clean_answer.origin, judgement)
+            for clean_answer, clean_outcome in answered_pairs
+            for judgement in list_role_judgements(clean_outcome, _select_grave_issues(clean_outcome))
+        ),
     )
 
 
@@ -502,12 +511,17 @@ async def _judge_mutation(evaluate: Evaluate, mutation: _PlantedMutation) -> Jud
         decision=mutated_outcome.verdict.decision.value,
         decision_rule=mutated_outcome.verdict.rule,
         unanswered=bool(mutated_outcome.unanswered),
+        judgements=list_role_judgements(mutated_outcome, new_issues),
     )
 
 
 def _build_false_alarm(clean_answer: CleanAnswer, clean_outcome: ClassificationOutcome) -> FalseAlarm:
-    grave_issues = (issue for issue in clean_outcome.issues if issue.severity is not IssueSeverity.MINOR)
-    return FalseAlarm(clean_answer.bundle.doc_id, tuple(sorted({issue.code for issue in grave_issues})))
+    codes = {issue.code for issue in _select_grave_issues(clean_outcome)}
+    return FalseAlarm(clean_answer.bundle.doc_id, tuple(sorted(codes)))
+
+
+def _select_grave_issues(outcome: ClassificationOutcome) -> list[Issue]:
+    return [issue for issue in outcome.issues if issue.severity is not IssueSeverity.MINOR]
 
 
 def _find_new_issues(clean_outcome: ClassificationOutcome, mutated_outcome: ClassificationOutcome) -> list[Issue]:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.grouping import group_by
 from evalkit.evaluation.challenge.fault_kinds import FAULT_BY_ID
+from evalkit.evaluation.challenge.judge_performance import (
+    JUDGING_ROLES,
+    JudgementGroups,
+    JudgePerformance,
+    RoleJudgement,
+    is_fault_meant_for,
+    measure_judge,
+)
 from evalkit.evaluation.challenge.mutated_answer import (
     AnswerOrigin,
     MutationOperator,
@@ -53,6 +61,8 @@ class JudgedMutation:
     decision_rule: str
     unanswered: bool
     """True if a verifier gave no answer; it then counts as having detected nothing."""
+    judgements: tuple[RoleJudgement, ...] = ()
+    """What the model of each asked role said."""
 
 
 NOT_COUNTED_REASONS = {
@@ -88,6 +98,12 @@ class MutationTestReport:
     """One line for each file that could not be read and each document that could not be verified."""
     usage_by_agent: Mapping[str, Usage] = field(default_factory=dict)
     """Calls, tokens and cost of the language models, by agent."""
+    clean_judgements: tuple[tuple[AnswerOrigin, RoleJudgement], ...] = ()
+    """What the model of each asked role said about each clean answer, with the answer's origin."""
+    model_by_role: Mapping[str, str] = field(default_factory=dict)
+    """Models of the roles that do not use ``model``, by role in small letters."""
+    prompt_versions: Mapping[str, str] = field(default_factory=dict)
+    """Versions of the prompts, by name."""
 
     @property
     def clean_document_count(self) -> int:
@@ -121,6 +137,37 @@ class MutationTestReport:
 
     def _group_mutations_by_kind(self) -> dict[str, list[JudgedMutation]]:
         return group_by(self.cases, lambda case: case.kind)
+
+    def measure_judges(self) -> list[JudgePerformance]:
+        """Measure the models of the roles that were asked, in the order of ``JUDGING_ROLES``."""
+        return [
+            measure_judge(
+                role,
+                groups,
+                self.model_by_role.get(role.lower(), self.model),
+                self.prompt_versions.get(JUDGING_ROLES[role].prompt_name, ""),
+            )
+            for role in JUDGING_ROLES
+            if any(groups := self._group_judgements(role))
+        ]
+
+    def _group_judgements(self, role: str) -> JudgementGroups:
+        planted = [
+            judgement
+            for case in self.cases
+            if is_fault_meant_for(FAULT_BY_ID[case.kind], role)
+            for judgement in case.judgements
+            if judgement.role == role
+        ]
+        right, unvalidated = (
+            [
+                judgement
+                for origin, judgement in self.clean_judgements
+                if judgement.role == role and origin.is_vouched_from_outside is is_right
+            ]
+            for is_right in (True, False)
+        )
+        return JudgementGroups(planted, right, unvalidated)
 
     def tabulate_fault_kinds(self) -> pd.DataFrame:
         """Tabulate the results, one row per fault kind in the order of ``FAULTS``.
@@ -162,7 +209,9 @@ class MutationTestReport:
             },
             "macro": self.macro_detection_rate,
             "kinds": self._build_kind_rows(),
-            "cases": [vars(case) for case in self.cases],
+            "judges": [judge.to_json() for judge in self.measure_judges()],
+            "prompts": dict(self.prompt_versions),
+            "cases": [asdict(case) for case in self.cases],
             "left_out": {reason: list(doc_ids) for reason, doc_ids in self.left_out_doc_ids.items()},
             "problems": list(self.problems),
             "by_agent": {agent: vars(usage) for agent, usage in self.usage_by_agent.items()},

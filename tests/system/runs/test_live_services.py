@@ -76,7 +76,7 @@ def test_the_samples_are_decided_as_by_the_embedded_model(
         assert {path.name: path.stat().st_mtime_ns for path in bundles.iterdir()} == read_at
         assert max(one.calls for one in summary.documents) == most
         assert sum(one.calls for one in summary.documents) == len(server.calls)
-        assert sum(usage.calls for usage in summary.by_agent.values()) == len(server.calls)
+        assert sum(usage.calls for usage in summary.by_agent.values()) == len(server.calls) + len(server.server.probes)
         made = len(server.calls)
         again = run_samples(samples, output, settings=settings)
         assert all(one.resumed or one.error for one in again.documents)

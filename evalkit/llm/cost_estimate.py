@@ -1,0 +1,48 @@
+"""Estimate what language models would cost, without any call."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from evalkit.llm.client import LanguageModel, ParsedAnswer, PendingQuestion, estimate_call_usage
+from evalkit.llm.concurrency_limiter import AimdLimiter
+from evalkit.llm.ledger import Ledger, add_list_price
+from evalkit.llm.model import AnswerT, Reply, Request, Usage
+
+
+class _SilentProvider:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def send(self, request: Request) -> Reply:
+        raise NotImplementedError("an estimate sends nothing")
+
+    async def close(self) -> None:
+        pass
+
+
+class EstimatingModel(LanguageModel):
+    """A model that sends nothing: it counts a question's cost and answers offline.
+
+    Answers in the journal cost nothing. Later questions are built from the offline answers.
+    """
+
+    def __init__(self, name: str, ledger: Ledger, base_url: str | None) -> None:
+        super().__init__(_SilentProvider(name), ledger, AimdLimiter(1), base_url=base_url)
+        self.usage_by_role: dict[str, Usage] = {}
+        self.images_by_role: dict[str, int] = {}
+
+    async def _call_while_service_works(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT]:
+        question = pending_question.question
+        usage = estimate_call_usage(
+            pending_question.prompt + json.dumps(dict(pending_question.schema)), question.images
+        )
+        self.usage_by_role[question.role] = self.usage_by_role.get(question.role, Usage()) + add_list_price(
+            self.name, usage
+        )
+        self.images_by_role[question.role] = self.images_by_role.get(question.role, 0) + len(question.images)
+        return ParsedAnswer(question.offline(), ())
+
+    async def probe(self, *_options: Any) -> None:
+        """Send no test question."""
