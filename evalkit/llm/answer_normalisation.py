@@ -251,10 +251,12 @@ class _Normaliser:
         name_by_key = _map_keys_to_fields(tuple(rules.properties))
         required_names = self._list_required_names(rules)
         normalised: dict[str, Any] = {}
+        has_unread_objects = False
         prefix = f"{place}." if place else ""
         for key, member in self._split_page_range(json_value, rules, prefix):
             name = key if key in rules.properties else name_by_key.get(_squash_key(key))
             if name is None:
+                has_unread_objects |= isinstance(member, list) and any(isinstance(item, dict) for item in member)
                 self._note_change(None, place, "an extra key left out")
                 continue
             member_place = f"{prefix}{name}"
@@ -271,6 +273,8 @@ class _Normaliser:
         for name in required_names:
             if name not in normalised:
                 _refuse(f"{prefix}{name}", "is missing")
+            if has_unread_objects and normalised[name] == []:
+                _refuse(f"{prefix}{name}", "is empty, but another list is under an unknown key")
         return normalised
 
     def _split_page_range(self, fields: dict[str, Any], rules: _Rules, prefix: str) -> Iterator[tuple[str, Any]]:
@@ -372,6 +376,10 @@ def _find_wrapped_answers(
     if isinstance(json_value, dict):
         names = {name_by_key.get(_squash_key(key)) for key in json_value}
         if names & markers:
+            # An answer under a key of its own may say otherwise.
+            unknown = [member for key, member in json_value.items() if _squash_key(key) not in name_by_key]
+            if depth and any(_find_wrapped_answers(unknown, fields, markers, depth - 1)):
+                raise AnswerShapeError("it contains an answer inside of another answer")
             yield json_value
             return
         members: Sequence[Any] = list(json_value.values())

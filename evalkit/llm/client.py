@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import re
 import struct
 import time
 from collections.abc import Iterable, Mapping
@@ -451,6 +452,8 @@ def _get_call_error(retry_state: RetryCallState) -> ModelCallError:
     return cast("ModelCallError", retry_state.outcome and retry_state.outcome.exception())
 
 
+#: The end of a JSON value, or of a fence or tag around it.
+_ENDS_LIKE_JSON = re.compile(r"[}\]\"][\s`;]*(?:</\w+>\s*)?\Z")
 #: Failures of calls that gave an answer, but not a usable one.
 _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
 
@@ -463,6 +466,9 @@ def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: 
     """
     try:
         json_value, changes = question.normalise_answer(text)
+        # Without a finish reason, words after the JSON may be the beginning of a second thought.
+        if not has_finish_reason and not _ENDS_LIKE_JSON.search(text):
+            raise AnswerTextError("it is cut off")
         return ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
     except AnswerShapeError as error:
         code, problem = "LLM-SHAPE", f"has not the shape that was asked for: {error}"
