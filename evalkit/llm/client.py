@@ -458,6 +458,12 @@ _ENDS_LIKE_JSON = re.compile(r"[}\]\"][\s`;]*(?:</\w+>\s*)?\Z")
 _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
 
 
+def _require_end(text: str) -> None:
+    """Raise AnswerTextError if words follow the JSON, which may begin a second thought."""
+    if not _ENDS_LIKE_JSON.search(text):
+        raise AnswerTextError("it is cut off")
+
+
 def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: bool = True) -> ParsedAnswer[AnswerT]:
     """Parse an answer's text.
 
@@ -466,9 +472,8 @@ def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: 
     """
     try:
         json_value, changes = question.normalise_answer(text)
-        # Without a finish reason, words after the JSON may be the beginning of a second thought.
-        if not has_finish_reason and not _ENDS_LIKE_JSON.search(text):
-            raise AnswerTextError("it is cut off")
+        if not has_finish_reason:
+            _require_end(text)
         return ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
     except AnswerShapeError as error:
         code, problem = "LLM-SHAPE", f"has not the shape that was asked for: {error}"
