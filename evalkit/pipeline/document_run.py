@@ -311,6 +311,11 @@ class _DocumentRun:
             if self._is_finished(source) or not self.model_session.has_language_models:
                 return None
             bundle = self._load_earlier_bundle(source)
+            if bundle is None and self._reader_config.documentai:
+                return (
+                    f"{source.doc_id} is not counted: Document AI has not read it, and an estimate sends nothing. "
+                    "Add --reader local to estimate by this machine's reading"
+                )
             if bundle is None:
                 reading = await read_document_and_save_bundle(self.output_folder, source, executor, format_zulu_now())
                 bundle = reading.bundle
