@@ -10,6 +10,8 @@ import pytest
 from documents.scanning import needs_tesseract
 from PIL import Image
 
+from evalkit.errors import DocumentError
+from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.model_session import find_seeing_roles
 from evalkit.settings import Settings
 
@@ -54,6 +56,19 @@ def test_nothing_is_sent_to_who_does_not_see(
     calls = run_with_model(model, write_scan(tmp_path), tmp_path / "out")
     assert len(calls) == 4
     assert not any(call.images or "PICTURES" in call.prompt for call in calls)
+
+
+@pytest.mark.parametrize("code", ["READER-TOO-SLOW", "READER-TIMEOUT", "READER-CRASHED"])
+def test_a_document_that_was_read_is_decided_without_pictures(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_arguments: object) -> None:
+        raise DocumentError("drawing failed", code=code, remedy="None.")
+
+    monkeypatch.setattr(ReaderPool, "render_page_images", fail)
+    calls = run_with_model("gemini:gemini-2.5-flash", write_scan(tmp_path), tmp_path / "out")
+    assert len(calls) == 4
+    assert not any(call.images for call in calls)
 
 
 @pytest.mark.parametrize(
