@@ -92,6 +92,8 @@ class Ledger:
         self._run_usage = Usage()
         self._expected_by_document: dict[str, list[Usage]] = defaultdict(list)
         self._journal_error: StoreError | None = None
+        self.stops_run_at_limit = True
+        """False: a call over a limit of the run only gets no answer, so that a measurement reports what it has."""
 
     def find_calls_of_latest_answer(self, question_sha256: str) -> list[ModelCall]:
         """List the calls that a question's latest answer took, oldest first.
@@ -134,7 +136,16 @@ class Ledger:
             expected_usage,
             self.limits,
         )
-        _raise_if_over_limit("one run", "per_run", [self._run_usage, *open_usages], expected_usage, self.limits)
+        try:
+            _raise_if_over_limit("one run", "per_run", [self._run_usage, *open_usages], expected_usage, self.limits)
+        except SpendingLimitError as error:
+            if not self.stops_run_at_limit:
+                raise
+            raise RunStopped(
+                f"{error.message}, so the run was stopped",
+                code=error.code,
+                remedy="Raise this limit in the section [limits], and run the same command again: finished documents are kept.",
+            ) from None
         self._expected_by_document[document_sha256].append(expected_usage)
         try:
             yield
@@ -209,16 +220,8 @@ def _raise_if_over_limit(
         setting_name = f"{unit}_{setting_suffix}"
         limit = getattr(limits, setting_name)
         if limit and amount > limit:
-            message = f"the next call would exceed the limit of {limit_format.format(limit)} for {scope_phrase}"
-            if setting_suffix == "per_run":
-                raise RunStopped(
-                    f"{message}, so the run was stopped",
-                    code="LLM-LIMIT",
-                    remedy=f"Raise {setting_name} in the section [limits], and run the same command again: finished documents "
-                    "are kept.",
-                )
             raise SpendingLimitError(
-                message,
+                f"the next call would exceed the limit of {limit_format.format(limit)} for {scope_phrase}",
                 code="LLM-LIMIT",
                 remedy=f"Decide without this model's answer, or raise {setting_name} in the section [limits] and run again.",
             )

@@ -297,6 +297,7 @@ async def _run_mutation_test(
     problems: list[str] = []
     left_out_doc_ids: dict[str, list[str]] = {}
     async with ModelSession(run_settings) as model_session:
+        model_session.ledger.stops_run_at_limit = False
         orchestrator = create_orchestrator(
             run_settings, model_session, include_rule_findings=False
         )  # issues computed by rules would hide that a model detects nothing
