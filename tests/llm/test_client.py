@@ -664,6 +664,6 @@ def test_pictures_count_for_a_limit_before_they_are_sent(limit: int, calls: int)
     question = Aside()
     question.images = (encode_png(Image.new("L", (1000, 1000))),)
     with GeminiServer(lambda call: '{"words": "a picture"}') as server:
-        limits = LimitSettings(calls_per_document=0, tokens_per_run=limit)
+        limits = LimitSettings(calls_per_document=0, tokens_per_document=limit)
         asyncio.run(said(server, question, ledger=Ledger(limits=limits)))
         assert len(server.calls) == calls
