@@ -459,15 +459,22 @@ class _DocumentRun:
         )
 
     async def _render_page_images(self, bundle: DocumentBundle, executor: Executor) -> tuple[PageImage, ...]:
-        """Render the pages that models should see; none if no model sees or is asked."""
+        """Render the pages that models should see; none if no model sees or is asked.
+
+        None, too, if they cannot be drawn: the document was read, and is judged by its text.
+        """
         if not self._orchestrator.seeing_roles or not bundle.has_text:
             return ()
         shown_pdf = await run_uninterrupted_storage_operation(
             self.output_folder, load_shown_pdf, self.output_folder, bundle
         )
-        return await executor.render_page_images(
-            shown_pdf, bundle, self.settings.pictures_per_document, self.settings.picture_pixels
-        )
+        try:
+            return await executor.render_page_images(
+                shown_pdf, bundle, self.settings.pictures_per_document, self.settings.picture_pixels
+            )
+        except DocumentError as error:
+            log_event(log, logging.WARNING, "models see no pictures", document_sha256=bundle.sha256, code=error.code)
+            return ()
 
     async def _read_or_give_up_and_save(
         self, source: SourceDocument, executor: Executor, started_at: str

@@ -11,6 +11,8 @@ from documents.scanning import needs_tesseract
 from PIL import Image
 
 from evalkit import pipeline
+from evalkit.errors import DocumentError
+from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.model_session import find_seeing_roles
 from evalkit.settings import Settings
 
@@ -41,6 +43,15 @@ def test_a_stamp_and_a_ticked_box_go_to_a_person(tmp_path: Path) -> None:
     seen = result["classification"]["segments"][0]["segment_composition"]
     marks = [quote.get("seen_in_picture") for presence in seen for quote in presence["top_evidence"]]
     assert marks == [None, True, True]
+
+
+def test_a_document_is_judged_by_its_text_if_pictures_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_arguments: object) -> None:
+        raise DocumentError("the file took too long", code="READER-TIMEOUT", remedy="Run again.")
+
+    monkeypatch.setattr(ReaderPool, "render_page_images", fail)
+    calls = run_with_model("gemini:gemini-2.5-flash", write_scan(tmp_path), tmp_path / "out")
+    assert [len(call.images) for call in calls] == [0] * 4
 
 
 def test_pictures_are_in_the_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
