@@ -48,6 +48,7 @@ from evalkit.classification.verifiers import (
     run_step_or_build_failure,
 )
 from evalkit.core.identity_cache import keep_results
+from evalkit.documents.addressed_text import build_addressed_issues
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.language import get_language_name
 from evalkit.documents.page_damage import build_damage_issues
@@ -509,7 +510,7 @@ class _IssueNumbering:
 
 
 def collect_reader_issues(bundle: DocumentBundle, languages: Sequence[str] = ("en",)) -> Iterator[Issue]:
-    """Raise READER issues: unread or damaged pages, a slow file, other languages."""
+    """Raise READER issues: unread, damaged or deceptive pages, other languages."""
     if bundle.is_too_slow:
         yield Issue.create(
             "reader",
@@ -565,6 +566,7 @@ def collect_reader_issues(bundle: DocumentBundle, languages: Sequence[str] = ("e
             facts={"pages": _format_page_numbers(picture_pages), "count": len(picture_pages)},
         )
     yield from build_damage_issues(bundle.pages)
+    yield from build_addressed_issues(bundle.pages)
     if bundle.is_repaired:
         yield Issue.create(
             "reader",

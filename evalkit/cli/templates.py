@@ -192,7 +192,7 @@ def apply_template(
             f"{statement_template.template_id} is a draft: neither the reviewers nor a person approved this template"
         )
     comparison = None if exported_rows is None else compare_with_export(statement.transactions, exported_rows)
-    drift = [drift.message for drift in find_template_drift(applied_template, bundle.sha256)]
+    drift = find_template_drift(applied_template, bundle.sha256)
     status = {"status": statement_template.status.value}
     print_outcome(
         chain(render_statement(statement, reconciliation), render_export_comparison(comparison) if comparison else ()),

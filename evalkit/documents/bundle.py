@@ -199,6 +199,14 @@ class Identifier(StrictRecord):
     """OCR's confidence in the least certain word of the value, 0..1; 1 without OCR."""
 
 
+class AddressedText(StrictRecord):
+    """Words beside a page's text that address a program instead of a person."""
+
+    place: str
+    """Place of the words, in a clinician's words: "a comment on the page"."""
+    text: str
+
+
 class Page(StrictRecord):
     """One page of a file: its text, blocks, word positions and patient facts."""
 
@@ -229,6 +237,9 @@ class Page(StrictRecord):
     """Sentences for a clinician: what of the page is lost because the file is broken, or lies about its letters."""
     problems: tuple[str, ...] = ()
     """Sentences for a clinician: reasons why the page was recognised poorly or not at all, each with advice."""
+    addressed: tuple[AddressedText, ...] = Field(default=(), exclude_if=not_)
+    """Words that address a program, in comments and form fields of the page; on page 1, also in the file's properties
+    and names."""
     unread: str | None = None
     """Sentence for a clinician: the reason why pictures on a page with text were not read, with advice; None if there
     is no such picture."""

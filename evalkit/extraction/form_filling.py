@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from evalkit.documents.addressed_text import build_addressed_issues
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.documents.page_damage import build_damage_issues
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, Extraction, FieldStatus, FieldValue, IterationRecord
@@ -173,8 +174,9 @@ class FormFieldExtractor:
             if form_grade.is_final or (form_grade.passed and not form_grade.failure_reasons):
                 break
             feedback = form_grade.feedback
-        damage_issues = build_damage_issues([bundle.page(page_number) for page_number in page_numbers])
-        return _build_extraction(part, graded_attempts, damage_issues)
+        pages = [bundle.page(page_number) for page_number in page_numbers]
+        page_issues = [*build_damage_issues(pages), *build_addressed_issues(pages)]
+        return _build_extraction(part, graded_attempts, page_issues)
 
 
 class _GradedAttempt(NamedTuple):
@@ -259,7 +261,7 @@ def _fail_ungrounded_form(form_grade: FormGrade, grounding_issues: Sequence[Issu
 
 
 def _build_extraction(
-    part: FormPart, graded_attempts: Sequence[_GradedAttempt], damage_issues: Sequence[Issue]
+    part: FormPart, graded_attempts: Sequence[_GradedAttempt], page_issues: Sequence[Issue]
 ) -> Extraction:
     best = graded_attempts[-1]
     if not best.grade.is_final:
@@ -285,7 +287,7 @@ def _build_extraction(
         )
     fields = best.attempt.fields
     all_issues = [
-        *damage_issues,
+        *page_issues,
         *best.grounding_issues,
         *(form_issue.to_issue(fields, form_grade.document_type, best.attempt.template) for form_issue in issues),
     ]

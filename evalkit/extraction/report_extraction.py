@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from evalkit.core.log_events import log_event
+from evalkit.documents.addressed_text import build_addressed_issues
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.identity.file_persons import compare_page_patients, get_page_patient_identity
 from evalkit.documents.identity.same_person import SamePersonVerdict
@@ -116,6 +117,7 @@ async def _extract_report(bundle: DocumentBundle, report: ReportPageRange, loop:
     page_issues += build_damage_issues(
         pages, f"pages {report.start_page}-{report.end_page}", document_type=report.document_type
     )
+    page_issues += build_addressed_issues(pages, document_type=report.document_type)
     page_issues += [_build_type_issue(report)] if report.type_doubt else []
     page_issues += list(_iter_patient_issues(readable, report))
     if any(page.text.strip() for page in readable):

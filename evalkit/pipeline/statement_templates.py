@@ -208,7 +208,7 @@ async def _review_and_publish_template(
         is_case_frozen,
         model_session.ledger.usage_by_role,
         reviewed_id,
-        tuple(drift.message for drift in drifts),
+        tuple(drifts),
     )
 
 

@@ -180,10 +180,13 @@ def _read_last_paragraphs(bundle: DocumentBundle, page_number: int | None) -> tu
 
 
 def _read_hidden_text(issue: Issue, bundle: DocumentBundle) -> str:
+    is_beside_page = issue.facts.get("visibility") == "beside"
     is_about_hidden_words = issue.code == "V3-TRAP-HIDDEN" or issue.facts.get("visibility") == "hidden"
-    if not is_about_hidden_words or issue.page is None:
+    if not (is_about_hidden_words or is_beside_page) or issue.page is None:
         return ""
     pages = bundle.iter_pages(issue.page, issue.page)
+    if is_beside_page:
+        return "\n".join(words.text for page in pages for words in page.addressed)
     return "\n".join(block.text for page in pages for block in page.blocks if block.hidden)
 
 

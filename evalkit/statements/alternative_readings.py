@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evalkit.statements.dates import exchange_day_and_month
-from evalkit.statements.statement_template import ColumnName, SignProof, StatementTemplate
+from evalkit.statements.statement_template import ColumnName, StatementTemplate
 
 _OPPOSITE_DIRECTION: Mapping[str, str] = {"deposit": "withdrawal", "withdrawal": "deposit"}
-_DECIDED_BY_PERSON: tuple[SignProof, ...] = ("person",)
 
 
 def build_opposite_reading(template: StatementTemplate) -> StatementTemplate:
@@ -41,9 +40,7 @@ def build_other_date_order(template: StatementTemplate) -> StatementTemplate | N
 
 def confirm_directions(template: StatementTemplate) -> StatementTemplate:
     """Return the template with directions that a person has decided."""
-    return template.model_copy(
-        update={"amounts": template.amounts.model_copy(update={"sign_proof": _DECIDED_BY_PERSON})}
-    )
+    return template.model_copy(update={"amounts": template.amounts.model_copy(update={"sign_proof": ("person",)})})
 
 
 def confirm_date_order(template: StatementTemplate) -> StatementTemplate:

@@ -21,7 +21,7 @@ from evalkit.statements.audit_directions import (
     prove_directions,
     sign_balance,
 )
-from evalkit.statements.reviewer_report import TemplateIssueSeverity
+from evalkit.statements.reviewer_report import TemplateIssueCategory, TemplateIssueSeverity
 from evalkit.statements.statement_audit import (
     ORDERS,
     PERIOD_MARGIN,
@@ -181,10 +181,10 @@ def find_wrong_dates(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
             dated[0][0].transaction.page, "dates", "Decide which number is the day",
             *(f"month {month}, day {day}" for month, day in (example.order_parts(each) for each in ORDERS)),
         )  # fmt: skip
-    for orders in (order,) if order else ():
-        period = audit.find_period(orders)
+    if order:
+        period = audit.find_period(order)
         expected = [
-            (each, dates[min(audit.booking_index, len(dates) - 1)].resolve(orders, period), dates)
+            (each, dates[min(audit.booking_index, len(dates) - 1)].resolve(order, period), dates)
             for each, dates in dated
         ]
         wrong = [(each, day) for each, day, _ in expected if day and day.isoformat() != each.transaction.date]
@@ -325,7 +325,12 @@ def _compute_totals(applied: AppliedTemplate, *, least: int = 1) -> Iterator[Dec
 def is_total(applied: AppliedTemplate, page: int, box: Box) -> bool:
     """Return True if a line without a date prints sums of the rows that are read, whatever its label says."""
     audit = _compare(applied).audit
-    undated = [(row.line.page_number, amount) for row in audit.rows if not _has_own_date(row) for amount in row.amounts]
+    undated = [
+        (row.line.page_number, amount)
+        for row in audit.rows
+        if not any(day.box[3] > row.line.box[1] for day in row.dates)
+        for amount in row.amounts
+    ]
     amounts = [
         amount
         for amount_page, amount in (*undated, *((each.page, each.amount) for each in audit.sums))
@@ -335,10 +340,6 @@ def is_total(applied: AppliedTemplate, page: int, box: Box) -> bool:
     ]
     explained = {abs(value) for value in _compute_totals(applied, least=2)}
     return bool(amounts) and all(amount.value in explained for amount in amounts)
-
-
-def _has_own_date(row: AuditRow) -> bool:
-    return any(day.box[3] > row.line.box[1] for day in row.dates)
 
 
 # Rows
@@ -354,15 +355,15 @@ def find_missed_rows(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     ]
     for page, count in sorted(Counter(row.line.page_number for row in unread).items()):
         row = next(row for row in unread if row.line.page_number == page)
-        boxes = applied.template.find_region_boxes(page, len(applied.lines_by_page))
-        is_outside = not any(row.line.clip_to_box(box) for box in boxes)
+        regions = applied.template.find_regions(page, len(applied.lines_by_page))
+        is_outside = not any(row.line.clip_to_box(region.box) for region in regions)
         total = sum(each.line.page_number == page for each in comparison.audit.rows)
         yield TemplateFinding(
             "high", "bbox_accuracy" if is_outside else "column_mapping", f"{count} of {total} rows on the page are not read",
             page, "region" if is_outside else "rows", "Move the edge of the region beyond these rows" if is_outside else "Check which rule takes these rows for something else",
             f"{total} rows", f"{total - count} rows",
         )  # fmt: skip
-    numbers = [match for lines in applied.lines_by_page for match in [_find_page_number(lines)] if match]
+    numbers = list(filter(None, map(_find_page_number, applied.lines_by_page)))
     if (numbers and [int(match[1]) for match in numbers] != list(range(1, len(numbers) + 1))) or any(
         int(match[2]) != len(applied.lines_by_page) for match in numbers[:1]
     ):
@@ -373,52 +374,54 @@ def find_missed_rows(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
 
 
 def _find_page_number(lines: Sequence[TextLine]) -> re.Match[str] | None:
-    edge_lines = [line for line in lines if not 0.1 < line.box[1] < 0.9 and len(line.words) < 12]
-    matches = [
-        match
-        for line in edge_lines
-        if "age" in line.text or len(line.words) < 5
-        for match in [_PAGE_NUMBER.search(line.text)]
-        if match
-    ]
-    return next((match for match in matches if 1 <= int(match[1]) <= int(match[2])), None)
+    return next(
+        (
+            match
+            for line in lines
+            if not 0.1 < line.box[1] < 0.9 and len(line.words) < (12 if "age" in line.text else 5)
+            if (match := _PAGE_NUMBER.search(line.text)) and 1 <= int(match[1]) <= int(match[2])
+        ),
+        None,
+    )
 
 
 def find_wrong_descriptions(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report descriptions that lack words of their row, or contain lines far below it."""
     comparison = _compare(applied)
     matched = [(each, each.row) for each in comparison.matches if each.row]
-    cut = [each for each, row in matched if _has_lost_words(applied, each.transaction, row)]
-    if cut:
-        yield TemplateFinding(
-            "high", "multiline_handling", f"the descriptions of {len(cut)} rows lack words that are printed in the row",
-            cut[0].transaction.page, "column description", "Widen the column of the description",
-        )  # fmt: skip
-    swallowed = [each for each, row in matched if _has_other_amount(comparison.audit, each.transaction, row)]
-    if swallowed:
-        yield TemplateFinding(
-            "medium", "column_mapping", f"the descriptions of {len(swallowed)} rows contain numbers of another column",
-            swallowed[0].transaction.page, "column description", "End the column of the description before these numbers",
-        )  # fmt: skip
-    joined = [each for each, row in matched if _has_joined_words(applied, each.transaction)]
-    if joined:
-        yield TemplateFinding(
-            "medium", "multiline_handling", f"words of the descriptions of {len(joined)} rows are joined without a blank",
-            joined[0].transaction.page, "rows", "Put a blank between the lines of a description",
-        )  # fmt: skip
     limit = _measure_line_limit(comparison.audit)
-    mixed = [each for each, _ in matched if _has_distant_line(each.transaction.boxes, limit)]
-    if mixed:
-        yield TemplateFinding(
-            "high", "multiline_handling", f"the descriptions of {len(mixed)} rows contain lines that do not belong to them",
-            mixed[0].transaction.page, "rows", "Make the largest distance of a description's next line smaller",
-        )  # fmt: skip
-    lost = list(_find_lost_lines(comparison, limit))
-    if lost:
-        yield TemplateFinding(
-            "high", "multiline_handling", f"{len(lost)} further lines of descriptions are not read", lost[0].page_number,
+    faults: tuple[tuple[list[int], TemplateIssueSeverity, TemplateIssueCategory, str, str, str], ...] = (
+        (
+            [each.transaction.page for each, row in matched if _has_lost_words(applied, each.transaction, row)],
+            "high", "multiline_handling", "the descriptions of {count} rows lack words that are printed in the row",
+            "column description", "Widen the column of the description",
+        ),
+        (
+            [each.transaction.page for each, row in matched if _has_other_amount(comparison.audit, each.transaction, row)],
+            "medium", "column_mapping", "the descriptions of {count} rows contain numbers of another column",
+            "column description", "End the column of the description before these numbers",
+        ),
+        (
+            [each.transaction.page for each, _ in matched if _has_joined_words(applied, each.transaction)],
+            "medium", "multiline_handling", "words of the descriptions of {count} rows are joined without a blank",
+            "rows", "Put a blank between the lines of a description",
+        ),
+        (
+            [each.transaction.page for each, _ in matched if _has_distant_line(each.transaction.boxes, limit)],
+            "high", "multiline_handling", "the descriptions of {count} rows contain lines that do not belong to them",
+            "rows", "Make the largest distance of a description's next line smaller",
+        ),
+        (
+            [line.page_number for line in _find_lost_lines(comparison, limit)],
+            "high", "multiline_handling", "{count} further lines of descriptions are not read",
             "rows", "Check which rule takes these lines for something else",
-        )  # fmt: skip
+        ),
+    )  # fmt: skip
+    for pages, severity, category, message, location, suggested_fix in faults:
+        if pages:
+            yield TemplateFinding(
+                severity, category, message.format(count=len(pages)), pages[0], location, suggested_fix
+            )
 
 
 def _measure_line_limit(audit: StatementAudit) -> float:

@@ -211,20 +211,17 @@ def _solve_by_sums(known: _KnownDirections) -> dict[RowClass, ProvenDirection]:
     if not open_classes or len(open_classes) > _MAX_OPEN_CLASSES:
         return {}
     totals = _add_up_classes(known)
-    best: list[tuple[int, ...]] = []
-    best_count = 0
-    for signs in product((1, -1), repeat=len(open_classes)):
-        sign_by_class = dict(zip(open_classes, signs, strict=True))
-        count = _count_met_sums(known, totals, sign_by_class)
-        best = [signs] if count > best_count else [*best, signs] if count == best_count else best
-        best_count = max(count, best_count)
-    if not best_count:
-        return {}
-    solved: dict[RowClass, ProvenDirection] = {}
-    for position, row_class in enumerate(open_classes):
-        if len({signs[position] for signs in best}) == 1:
-            solved[row_class] = _build_direction(best[0][position], "sums")
-    return solved
+    counts = {
+        signs: _count_met_sums(known, totals, dict(zip(open_classes, signs, strict=True)))
+        for signs in product((1, -1), repeat=len(open_classes))
+    }
+    best_count = max(counts.values())
+    best = [signs for signs, count in counts.items() if count == best_count]
+    return {
+        row_class: _build_direction(signs[0], "sums")
+        for row_class, signs in zip(open_classes, zip(*best, strict=True), strict=True)
+        if best_count and len(set(signs)) == 1
+    }
 
 
 _ClassTotals = dict[str, list[tuple[RowClass, int, Decimal]]]

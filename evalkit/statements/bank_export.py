@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
-from functools import cache
 from html import unescape
 from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
 from evalkit.core.package_tables import load_package_table
-from evalkit.core.records import StrictRecord
 from evalkit.core.safe_io import read_regular_file
 from evalkit.core.spreadsheets import unescape_formula
 from evalkit.errors import UsageError
@@ -39,6 +37,7 @@ _AMOUNT = re.compile(r"(?P<open>\()?(?P<lead>[-+])?(?P<digits>[\d.,'’]{1,24})(
 _CURRENCY = re.compile(r"[A-Z]{3}|US\$|[$€£¥₹]|Fr\.")
 _OFX_ROW = re.compile(r"<STMTTRN>", re.IGNORECASE)
 _OFX_ENTRY = re.compile(r"<([A-Z0-9.]{1,32})>([^<\r\n]*)", re.IGNORECASE)
+_WORDS: dict[str, dict[str, list[str]]] = load_package_table("evalkit.statements", "bank_export.toml")
 
 
 class ExportedRow(NamedTuple):
@@ -51,22 +50,12 @@ class ExportedRow(NamedTuple):
     description: str
 
 
-class _ExportWords(StrictRecord):
-    titles: dict[str, frozenset[str]]
-    directions: dict[str, frozenset[str]]
-
-
-@cache
-def _load_words() -> _ExportWords:
-    return _ExportWords.model_validate(load_package_table("evalkit.statements", "bank_export.toml"))
-
-
 class _Column(NamedTuple):
     title: str
     cells: tuple[str, ...]
 
     def has_title(self, meaning: str) -> bool:
-        return not _load_words().titles[meaning].isdisjoint(re.findall(r"\w+", self.title[:200].casefold()))
+        return not set(_WORDS["titles"][meaning]).isdisjoint(re.findall(r"\w+", self.title[:200].casefold()))
 
     def parse_all(self, parse: Callable[[str], object]) -> bool:
         """Return True if nearly all filled cells can be parsed, and one is filled."""
@@ -129,12 +118,12 @@ def _read_csv_rows(path: Path, text: str) -> list[ExportedRow]:
         other_columns,
         key=lambda column: (column.has_title("description"), sum(map(str.isalpha, "".join(column.cells)))),
     )
-    rows = []
-    for position, amount in enumerate(amounts):
-        days = tuple(day.isoformat() for dates in dates_by_column.values() if (day := dates[position]))
-        if days and amount is not None:
-            rows.append(ExportedRow(days, amount, text_column.cells[position]))
-    return rows
+    days_by_row = zip(*dates_by_column.values(), strict=True)
+    return [
+        ExportedRow(tuple(day.isoformat() for day in days if day), amount, text)
+        for days, amount, text in zip(days_by_row, amounts, text_column.cells, strict=True)
+        if any(days) and amount is not None
+    ]
 
 
 def _split_columns(path: Path, text: str) -> list[_Column]:
@@ -277,7 +266,7 @@ def _merge_sides(outgoing: Decimal | None, incoming: Decimal | None) -> Decimal 
 
 
 def _find_direction(cell: str) -> int | None:
-    directions = _load_words().directions
+    directions = _WORDS["directions"]
     word = cell[:_MAX_SHORT_CELL].casefold().strip(" .+-")
     return -1 if word in directions["withdrawal"] else 1 if word in directions["deposit"] else None
 

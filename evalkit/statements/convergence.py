@@ -7,7 +7,7 @@ band (diverging) a person decides at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -48,21 +48,6 @@ class ConvergenceState:
 DIVERGING_BELOW = -0.2
 
 
-class ConvergenceBand(NamedTuple):
-    """A row of the table: the convergence status for a range of scores."""
-
-    when: Callable[[float, float], bool]
-    """Return True if the row applies. Arguments: the score, and the limit below which an attempt is diverging."""
-    status: ConvergenceStatus
-
-
-CONVERGENCE_BANDS = (
-    #    score                                                                    status
-    ConvergenceBand(lambda score, diverging_below: score > 0.5, "converging"),
-    ConvergenceBand(lambda score, diverging_below: score >= 0.0, "slow"),
-    ConvergenceBand(lambda score, diverging_below: score >= diverging_below, "stalled"),
-    ConvergenceBand(lambda score, diverging_below: True, "diverging"),
-)
 #: Most attempts after the first one. The specification lists 1 for ``diverging``, but also that a person decides at
 #: once.
 MAX_RETRIES_BY_SCENARIO: Mapping[RetryScenario, int] = {"both_fail": 3, "arbitration": 2, "stuck": 2, "diverging": 0}
@@ -93,7 +78,16 @@ def select_convergence_status(state: ConvergenceState, diverging_below: float = 
     """Return the status for the attempt's convergence score; ``first`` for attempt 1."""
     if state.attempt == 1:
         return "first"
-    return next(band.status for band in CONVERGENCE_BANDS if band.when(state.convergence_score, diverging_below))
+    score = state.convergence_score
+    return (
+        "converging"
+        if score > 0.5
+        else "slow"
+        if score >= 0
+        else "stalled"
+        if score >= diverging_below
+        else "diverging"
+    )
 
 
 class EscalationSituation(NamedTuple):
@@ -111,40 +105,19 @@ class EscalationSituation(NamedTuple):
     is_review_enabled: bool = True
 
 
-class EscalationTrigger(NamedTuple):
-    """A row of the table: a condition under which a person decides, and its reason."""
-
-    when: Callable[[EscalationSituation, Mapping[RetryScenario, int]], bool]
-    reason: EscalationReason
-
-
-ESCALATION_TRIGGERS = (
-    EscalationTrigger(lambda situation, max_retries_by_scenario: situation.has_failed_reviewer, "reviewer_failed"),
-    EscalationTrigger(lambda situation, max_retries_by_scenario: not situation.is_review_enabled, "review_disabled"),
-    EscalationTrigger(
-        lambda situation, max_retries_by_scenario: situation.has_critical_disagreement, "critical_disagreement"
-    ),
-    EscalationTrigger(
-        lambda situation, max_retries_by_scenario: situation.unresolved_share > 0.5, "arbitration_uncertain"
-    ),
-    EscalationTrigger(lambda situation, max_retries_by_scenario: situation.status == "diverging", "diverging"),
-    EscalationTrigger(
-        lambda situation, max_retries_by_scenario: (
-            situation.attempt > max_retries_by_scenario["stuck"] and situation.status == "stalled"
-        ),
-        "max_retries_exceeded",
-    ),
-    EscalationTrigger(
-        lambda situation, max_retries_by_scenario: situation.attempt > max_retries_by_scenario[situation.scenario],
-        "max_retries_exceeded",
-    ),
-)
-
-
 def find_escalation_reason(
     situation: EscalationSituation, max_retries_by_scenario: Mapping[RetryScenario, int] = MAX_RETRIES_BY_SCENARIO
 ) -> EscalationReason | None:
     """Return the reason why a person must decide; None if another attempt is allowed."""
-    return next(
-        (trigger.reason for trigger in ESCALATION_TRIGGERS if trigger.when(situation, max_retries_by_scenario)), None
+    is_stuck = situation.attempt > max_retries_by_scenario["stuck"] and situation.status == "stalled"
+    has_no_retry_left = situation.attempt > max_retries_by_scenario[situation.scenario]
+    #: The first condition that holds is the reason.
+    triggers: tuple[tuple[EscalationReason, bool], ...] = (
+        ("reviewer_failed", situation.has_failed_reviewer),
+        ("review_disabled", not situation.is_review_enabled),
+        ("critical_disagreement", situation.has_critical_disagreement),
+        ("arbitration_uncertain", situation.unresolved_share > 0.5),
+        ("diverging", situation.status == "diverging"),
+        ("max_retries_exceeded", is_stuck or has_no_retry_left),
     )
+    return next((reason for reason, has_occurred in triggers if has_occurred), None)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary
 from evalkit.statements.dates import (
     DATE_FORMATS,
-    StatementPeriod,
     exchange_day_and_month,
     find_dates_in_text,
     has_year,
@@ -21,7 +20,6 @@ from evalkit.statements.dates import (
 from evalkit.statements.layout_survey import LayoutSurvey, build_pattern_with_any_numbers
 from evalkit.statements.statement_period import find_date_labels_and_nearby_texts, find_statement_period
 from evalkit.statements.statement_template import DateRules
-from evalkit.statements.text_lines import TextLine
 
 RowOrder = Literal["oldest_first", "newest_first"]
 #: A transaction's date may be this much outside the period, because of late booking or a weekend.
@@ -104,10 +102,12 @@ def _judge_rules_of_order(layout: LayoutSurvey, *, day_first: bool) -> list[_Jud
     )
     row_formats = (main_format, *further_formats)
     impossible_count = sum(
-        parse_partial_date(text, formats, is_ocr_text=True) is None for text in _list_column_dates(layout)
+        parse_partial_date(placed_date.text, formats, is_ocr_text=True) is None
+        for column in filter(None, (layout.date_column, layout.value_date_column))
+        for placed_date in column.dates_or_amounts
     ) + sum(
         max(_count_dates(text, DATE_FORMATS) - _count_dates(text, formats), 0)
-        for _, text in _find_period_labels(layout.lines_by_page)
+        for _, text in _find_period_labels(layout)
     )
     judged_rules: list[_JudgedRules] = []
     for rules in _generate_period_rules(layout, row_formats, formats):
@@ -119,8 +119,9 @@ def _judge_rules_of_order(layout: LayoutSurvey, *, day_first: bool) -> list[_Jud
             and (resolved_date := resolve_date(day, period))
         )
         misfit_count: float = impossible_count + len(date_texts) - len(row_dates)
-        if rules.period or (period and period.start):  # else the period's end may be the date of a row
-            misfit_count += _count_outside_period(row_dates, period)
+        if period and (rules.period or period.start):  # else the period's end may be the date of a row
+            earliest = (period.start or period.end - _LONGEST_PERIOD) - _PERIOD_MARGIN
+            misfit_count += sum(not earliest <= day <= period.end + _PERIOD_MARGIN for day in row_dates)
         misfit_count += _UNLABELLED_MISFIT * (judged_rules != [] and not rules.period)
         unlikeliness = _measure_unlikeliness(layout, row_dates, day_first=day_first)
         unlikeliness += 0.1 * (period is None or period.start is None)
@@ -136,19 +137,13 @@ def is_day_first(date_format: str) -> bool | None:
     return date_format.index("%d") < date_format.index("%m")
 
 
-def _list_column_dates(layout: LayoutSurvey) -> list[str]:
-    """List the dates of the rows and their value dates, as printed."""
-    columns = (layout.date_column, *filter(None, (layout.value_date_column,)))
-    return [placed_text.text for column in columns for placed_text in column.dates_or_amounts]
-
-
 def _generate_period_rules(
     layout: LayoutSurvey, row_formats: tuple[str, ...], formats: Sequence[str]
 ) -> Iterator[DateRules]:
     """Generate rules for each line that may print the period, then without a label."""
     formats_with_year = [date_format for date_format in formats if has_year(date_format)]
     text_by_label: dict[str, str] = {}
-    for label, text in _find_period_labels(layout.lines_by_page):
+    for label, text in _find_period_labels(layout):
         if _count_dates(text, formats_with_year) > _count_dates(text_by_label.get(label, ""), formats_with_year):
             text_by_label[label] = text
     ranked_texts = sorted(
@@ -164,11 +159,9 @@ def _generate_period_rules(
     yield DateRules(formats=row_formats, period_formats=_detect_date_formats(text_outside_rows, formats))
 
 
-def _find_period_labels(lines_by_page: Sequence[Sequence[TextLine]]) -> Iterator[tuple[str, str]]:
-    for lines in lines_by_page:
-        for line, line_below in zip_longest(lines, lines[1:]):
-            for label, text in find_date_labels_and_nearby_texts(line, line_below, (load_bank_vocabulary().period,)):
-                yield build_pattern_with_any_numbers(label), text
+def _find_period_labels(layout: LayoutSurvey) -> Iterator[tuple[str, str]]:
+    labels_and_texts = find_date_labels_and_nearby_texts(layout.lines_by_page, (load_bank_vocabulary().period,))
+    return ((build_pattern_with_any_numbers(label), text) for label, text in labels_and_texts)
 
 
 def _count_dates(text: str, formats: Sequence[str]) -> int:
@@ -184,13 +177,6 @@ def _detect_date_formats(text: str, formats: Sequence[str]) -> tuple[str, ...]:
         *(date_format for date_format, count in match_counts.items() if count == highest_count),
         *yearless_formats,
     )
-
-
-def _count_outside_period(row_dates: Sequence[date], period: StatementPeriod | None) -> int:
-    if period is None:
-        return 0
-    earliest = (period.start or period.end - _LONGEST_PERIOD) - _PERIOD_MARGIN
-    return sum(not earliest <= day <= period.end + _PERIOD_MARGIN for day in row_dates)
 
 
 def _measure_unlikeliness(layout: LayoutSurvey, row_dates: Sequence[date], *, day_first: bool) -> float:

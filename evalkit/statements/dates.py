@@ -145,7 +145,10 @@ def find_dates_in_text(text: str, date_formats: Iterable[str]) -> Iterator[Parti
         (
             (match.start(), -match.end(), day)
             for date_format in date_formats
-            for match, day in _find_date_matches(text, date_format)
+            for match in re.finditer(
+                rf"(?<![\w.,/-])(?:{_compile_date_format(date_format).pattern})(?![\w/-]|[.,]\d)", text
+            )
+            if (day := _build_partial_date(match.groupdict()))
         ),
         key=lambda date_span: date_span[:2],
     )
@@ -195,12 +198,6 @@ def resolve_date(partial_date: PartialDate, period: StatementPeriod | None) -> d
         if (candidate := partial_date.resolve_in_year(year)) and earliest <= candidate <= latest
     ]
     return candidates[0] if candidates else None
-
-
-def _find_date_matches(text: str, date_format: str) -> Iterator[tuple[re.Match[str], PartialDate]]:
-    for match in re.finditer(rf"(?<![\w.,/-])(?:{_compile_date_format(date_format).pattern})(?![\w/-]|[.,]\d)", text):
-        if day := _build_partial_date(match.groupdict()):
-            yield match, day
 
 
 def _build_partial_date(parts: dict[str, str | None]) -> PartialDate | None:

@@ -38,8 +38,17 @@ def compare_with_export(transactions: Sequence[Transaction], exported_rows: Sequ
     Rows without an equal are paired if amount and text, or date and text, are of one transaction.
     """
     extra, missing = list(transactions), list(exported_rows)
-    equal = _take_pairs(extra, missing, _is_equal)
-    differing = _take_pairs(extra, missing, _is_same_amount) + _take_pairs(extra, missing, _is_same_day_and_text)
+    equal = _take_pairs(extra, missing, lambda row, other: row.amount == other.amount and row.date in other.dates)
+    differing = [
+        *_take_pairs(
+            extra,
+            missing,
+            lambda row, other: (
+                abs(row.amount) == abs(other.amount) and (row.date in other.dates or _is_same_text(row, other))
+            ),
+        ),
+        *_take_pairs(extra, missing, lambda row, other: row.date in other.dates and _is_same_text(row, other)),
+    ]
     return ExportComparison(equal, differing, missing, extra)
 
 
@@ -59,20 +68,6 @@ def _take_pairs(
             exported_rows.remove(match)
             pairs.append((transaction, match))
     return pairs
-
-
-def _is_equal(transaction: Transaction, row: ExportedRow) -> bool:
-    return transaction.amount == row.amount and transaction.date in row.dates
-
-
-def _is_same_amount(transaction: Transaction, row: ExportedRow) -> bool:
-    return abs(transaction.amount) == abs(row.amount) and (
-        transaction.date in row.dates or _is_same_text(transaction, row)
-    )
-
-
-def _is_same_day_and_text(transaction: Transaction, row: ExportedRow) -> bool:
-    return transaction.date in row.dates and _is_same_text(transaction, row)
 
 
 def _is_same_text(transaction: Transaction, row: ExportedRow) -> bool:

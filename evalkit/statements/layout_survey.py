@@ -10,15 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.statements.amounts import DecimalSeparator, get_sign_mark, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
 from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
-from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts
+from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, parse_trailing_amount
 from evalkit.statements.statement_kinds import KindEvidence, find_statement_kind
-from evalkit.statements.table_panels import TablePanel, split_lines_into_panels
+from evalkit.statements.statement_template import Region
+from evalkit.statements.table_panels import split_lines_into_panels
 from evalkit.statements.text_lines import PageWord, TextLine, join_cents
 
 #: Most words of a date: "Jan 5, 2024".
@@ -84,6 +85,10 @@ class AlignedColumn:
         """Return True if the column overlaps the horizontal range x0..x1."""
         return self.x0 < x1 and x0 < self.x1
 
+    def list_titles(self, header_lines: Iterable[TextLine]) -> list[str]:
+        """List the cells of table headers that are above or below the column."""
+        return [cell.text for line in header_lines for cell in line.cells if self.overlaps(cell.box[0], cell.box[2])]
+
 
 @dataclass(frozen=True)
 class LayoutSurvey:
@@ -91,7 +96,7 @@ class LayoutSurvey:
 
     lines_by_page: LinesByPage
     """The lines of each page; those of tables that are printed side by side follow one another."""
-    panels: tuple[TablePanel, ...]
+    panels: tuple[Region, ...]
     """The horizontal ranges of the tables that are printed side by side; empty if nothing is beside the rows."""
     decimal_separator: DecimalSeparator
     cents_optional: bool
@@ -135,9 +140,19 @@ class LayoutSurvey:
             for placed_date, words in zip(dates, texts, strict=True)
         ) > len(dates)
 
-    def find_row_start_positions(self, lines: Sequence[TextLine]) -> list[int]:
-        """Return the positions in ``lines`` of the lines in which a row begins."""
-        return [position for position, line in enumerate(lines) if self.is_row_start(line)]
+    @cached_property
+    def row_positions_by_page(self) -> dict[int, tuple[Sequence[TextLine], list[int]]]:
+        """The lines of each page with rows, by page number, and the positions among them at which rows begin."""
+        positions_by_page = {
+            page_number: (lines, [position for position, line in enumerate(lines) if self.is_row_start(line)])
+            for page_number, lines in enumerate(self.lines_by_page, 1)
+        }
+        return {page_number: page for page_number, page in positions_by_page.items() if page[1]}
+
+    def select_table_lines(self, page_number: int) -> Sequence[TextLine]:
+        """Return the lines of a page with rows from the first row to the line below the last."""
+        lines, row_positions = self.row_positions_by_page[page_number]
+        return lines[row_positions[0] : row_positions[-1] + 2]
 
 
 def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
@@ -156,7 +171,9 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         placed_text
         for lines in lines_by_page
         for line in lines
-        for placed_text in _find_dates_before_amounts(line, decimal_separator, cents_optional=cents_optional)
+        if not _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional)
+        and next(find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None)
+        for placed_text in find_line_dates(line)
     ]
     date_columns = _group_into_columns(dates_before_amounts)
     if not date_columns:
@@ -256,23 +273,19 @@ def find_line_amounts(
     """Find the amounts at the end of each cell of the line, from the left."""
     for cell in line.cells:
         placed_amounts: list[DateOrAmount] = []
-        end = len(cell.words)
-        while end:
-            for start in range(max(end - _MAX_AMOUNT_WORDS, 0), end):
-                placed_text = DateOrAmount(line, cell.words[start:end])
-                if parse_amount(
-                    placed_text.text,
-                    decimal_separator,
-                    cents_optional=cents_optional,
-                    is_ocr_text=line.is_ocr_text,
-                ):
-                    placed_amounts.append(placed_text)
-                    end = start
-                    break
-            else:
-                break
+        words = cell.words
+        while words and (
+            trailing_amount := parse_trailing_amount(
+                replace(cell, words=words),
+                decimal_separator,
+                cents_optional=cents_optional,
+                max_words=_MAX_AMOUNT_WORDS,
+            )
+        ):
+            placed_amounts.append(DateOrAmount(line, words[trailing_amount[1] :]))
+            words = words[: trailing_amount[1]]
         # Without cents, a number at the end of a text may be no amount: all of the cell must be amounts.
-        if end == 0 or not cents_optional:
+        if not words or not cents_optional:
             yield from reversed(placed_amounts)
 
 
@@ -399,7 +412,7 @@ def _split_line_into_parts(
 
 def _find_panels(
     lines_by_page: LinesByPage, decimal_separator: DecimalSeparator, *, cents_optional: bool
-) -> tuple[TablePanel, ...]:
+) -> tuple[Region, ...]:
     """Find the horizontal ranges of tables that are printed side by side.
 
     A single range if only the words beside it, such as a list of daily balances, are no part of the table; none if the
@@ -447,13 +460,13 @@ def _find_panels(
         return ()
     edges = [*(x0 - _PANEL_MARGIN for x0, _ in ranges), right_edge]
     return tuple(
-        TablePanel((max(left_edge, 0.0), 0.0, next_edge, 1.0), panel_x0 - ranges[0][0])
+        Region(box=(max(left_edge, 0.0), 0.0, next_edge, 1.0), shift=panel_x0 - ranges[0][0])
         for (panel_x0, _), (left_edge, next_edge) in zip(ranges, pairwise(edges), strict=True)
     )
 
 
 def _order_lines_by_panel(
-    lines: Sequence[TextLine], panels: Sequence[TablePanel], decimal_separator: DecimalSeparator
+    lines: Sequence[TextLine], panels: Sequence[Region], decimal_separator: DecimalSeparator
 ) -> tuple[list[TextLine], list[TextLine]]:
     """Order a page's lines: above the rows, each panel, below; and those beside the rows."""
     row_positions = [
@@ -492,9 +505,11 @@ def _find_direction_column(
         for cell in line.cells
         if len(cell.words) == 1 and get_sign_mark(cell.text)
     ]
-    for column in _group_into_columns(marks):
-        if (
-            len(column.dates_or_amounts) > 1
+    return next(
+        (
+            column
+            for column in _group_into_columns(marks)
+            if len(column.dates_or_amounts) > 1
             and not any(amount_column.overlaps(column.x0, column.x1) for amount_column in amount_columns)
             and all(
                 get_sign_mark(word.text)
@@ -502,39 +517,25 @@ def _find_direction_column(
                 for word in line.words
                 if column.overlaps(word.box[0], word.box[2])
             )
-        ):
-            return column
-    return None
-
-
-def _find_dates_before_amounts(
-    line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool
-) -> list[DateOrAmount]:
-    """Return the dates of a line with amounts; empty if a date follows an amount."""
-    if _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional) or not next(
-        find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None
-    ):
-        return []
-    return list(find_line_dates(line))
+        ),
+        None,
+    )
 
 
 def _is_date_column(column: AlignedColumn, header_lines: Sequence[TextLine]) -> bool:
     """Return True if the column has a title for dates, or most dates fill their cells."""
     pattern = f"{load_bank_vocabulary().columns['value_date']}|{load_bank_vocabulary().columns['date']}"
-    cells = [cell for line in header_lines for cell in line.cells if column.overlaps(cell.box[0], cell.box[2])]
     alone_count = sum(
         any(cell.words == placed_text.words for cell in placed_text.line.cells)
         for placed_text in column.dates_or_amounts
     )
-    return any(match_at_line_start(pattern, cell.text) for cell in cells) or alone_count > _MIN_ALONE_SHARE * len(
-        column.dates_or_amounts
-    )
+    return any(
+        match_at_line_start(pattern, title) for title in column.list_titles(header_lines)
+    ) or alone_count > _MIN_ALONE_SHARE * len(column.dates_or_amounts)
 
 
 def _has_value_date_title(column: AlignedColumn, header_lines: Sequence[TextLine]) -> bool:
-    title = " ".join(
-        cell.text for line in header_lines for cell in line.cells if column.overlaps(cell.box[0], cell.box[2])
-    )
+    title = " ".join(column.list_titles(header_lines))
     return match_at_line_start(load_bank_vocabulary().columns["value_date"], title) is not None
 
 
@@ -549,18 +550,18 @@ def _has_row_amount(
 
     The amount may be in that line, or in an undated line below within the same row.
     """
-    for line in lines:
-        is_below = line is not lines[0]
-        if is_below and (line.box[0] < lines[0].words[0].box[2] or next(find_line_dates(line), None)):
-            return False
-        line_amounts = find_line_amounts(line, decimal_separator, cents_optional=cents_optional)
-        if any(
-            column.overlaps(placed_amount.x0, placed_amount.x1)
-            for placed_amount in line_amounts
-            for column in amount_columns
-        ):
-            return True
-    return False
+    row_lines = takewhile(
+        lambda line: (
+            line is lines[0] or not (line.box[0] < lines[0].words[0].box[2] or next(find_line_dates(line), None))
+        ),
+        lines,
+    )
+    return any(
+        column.overlaps(placed_amount.x0, placed_amount.x1)
+        for line in row_lines
+        for placed_amount in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)
+        for column in amount_columns
+    )
 
 
 def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmount]) -> Iterator[TextLine]:
@@ -706,12 +707,7 @@ def _find_amount_columns(
         if placed_text.x0 > dates_right_edge
         and not any(excluded_column.overlaps(placed_text.x0, placed_text.x1) for excluded_column in other_date_columns)
     )
-    title_cells = [cell for line in header_lines for cell in line.cells]
-    return tuple(
-        column
-        for column in columns
-        if len(column.dates_or_amounts) > 1 or any(column.overlaps(cell.box[0], cell.box[2]) for cell in title_cells)
-    )
+    return tuple(column for column in columns if len(column.dates_or_amounts) > 1 or column.list_titles(header_lines))
 
 
 def _find_labelled_sums(
@@ -736,25 +732,13 @@ def _find_labelled_sums(
     header_line_ids = {id(line) for line in header_lines}
     for lines in lines_by_page:
         for position, line in enumerate(lines):
-            if id(line) in header_line_ids:
-                continue
-            if row_date := row_date_by_line_id.get(
-                id(line)
-            ):  # "1 May  Opening balance  1,200.00" is a row with a balance
+            label_line, lines_below, patterns = line, lines[position + 1 :], patterns_by_kind
+            if row_date := row_date_by_line_id.get(id(line)):
+                # "1 May  Opening balance  1,200.00" is a row with a balance.
                 words_after_date = tuple(word for word in line.words if word.box[0] > row_date.x1)
-                labelled_amounts = (
-                    find_labelled_amounts(
-                        replace(line, words=words_after_date),
-                        (),
-                        balance_patterns,
-                        decimal_separator,
-                        cents_optional=cents_optional,
-                    )
-                    if words_after_date
-                    else ()
-                )
-            else:
+                label_line, lines_below, patterns = replace(line, words=words_after_date), (), balance_patterns
+            if label_line.words and id(line) not in header_line_ids:
                 labelled_amounts = find_labelled_amounts(
-                    line, lines[position + 1 :], patterns_by_kind, decimal_separator, cents_optional=cents_optional
+                    label_line, lines_below, patterns, decimal_separator, cents_optional=cents_optional
                 )
-            yield from ((line, labelled_amount) for labelled_amount in labelled_amounts)
+                yield from ((line, labelled_amount) for labelled_amount in labelled_amounts)

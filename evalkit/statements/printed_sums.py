@@ -54,15 +54,11 @@ def find_labelled_amounts(
     for (position, kind), next_position in zip(label_positions, next_positions, strict=True) if label_positions else ():
         label_cell = cells[position]
         for skip_cents in (False, True) if cents_optional else (False,):
-            if amount_and_cell := _find_amount_after_label(
+            if found_amount := _find_amount_after_label(
                 cells[position:next_position], decimal_separator, cents_optional=skip_cents
             ) or _find_amount_below_label(label_cell, lines_below, decimal_separator, cents_optional=skip_cents):
-                amount, cell = amount_and_cell
-                label_text = (
-                    label_cell.text
-                    if cell is not label_cell
-                    else _strip_trailing_amount(label_cell, decimal_separator, cents_optional=skip_cents)
-                )
+                amount, cell, label_length = found_amount
+                label_text = " ".join(word.text for word in label_cell.words[:label_length])
                 yield LabelledAmount(kind, label_text, amount, enclose_boxes((label_cell.page_box, cell.page_box)))
                 break
 
@@ -80,22 +76,18 @@ def _match_label_kind(text: str, patterns_by_kind: Mapping[str, Sequence[str]]) 
 
 def _find_amount_after_label(
     cells: Sequence[TextLine], decimal_separator: DecimalSeparator, *, cents_optional: bool
-) -> tuple[Amount, TextLine] | None:
+) -> tuple[Amount, TextLine, int | None] | None:
+    """Return the amount behind the label, its cell, and the number of the label's words if the cell is the label's."""
     for cell in cells:
         trailing_amount = parse_trailing_amount(cell, decimal_separator, cents_optional=cents_optional)
         if trailing_amount and not (cell is cells[0] and trailing_amount[1] == 0):
-            return trailing_amount[0], cell
+            return trailing_amount[0], cell, trailing_amount[1] if cell is cells[0] else None
     return None
-
-
-def _strip_trailing_amount(cell: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> str:
-    trailing_amount = parse_trailing_amount(cell, decimal_separator, cents_optional=cents_optional)
-    return " ".join(word.text for word in cell.words[: trailing_amount[1] if trailing_amount else None])
 
 
 def _find_amount_below_label(
     label_cell: TextLine, lines_below: Sequence[TextLine], decimal_separator: DecimalSeparator, *, cents_optional: bool
-) -> tuple[Amount, TextLine] | None:
+) -> tuple[Amount, TextLine, None] | None:
     """Return the amount below the label and its cell; None if there is none.
 
     Only lines that consist of numbers are considered.
@@ -111,21 +103,30 @@ def _find_amount_below_label(
         ]
         if all(amount or _COUNT_PATTERN.fullmatch(cell.text) for amount, cell in parsed_cells):
             return next(
-                ((amount, cell) for amount, cell in parsed_cells if amount and cell.box[0] < x1 and x0 < cell.box[2]),
+                (
+                    (amount, cell, None)
+                    for amount, cell in parsed_cells
+                    if amount and cell.box[0] < x1 and x0 < cell.box[2]
+                ),
                 None,
             )
     return None
 
 
 def parse_trailing_amount(
-    cell: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool, is_in_column: bool = False
+    cell: TextLine,
+    decimal_separator: DecimalSeparator,
+    *,
+    cents_optional: bool,
+    is_in_column: bool = False,
+    max_words: int = _MAX_AMOUNT_WORDS,
 ) -> tuple[Amount, int] | None:
     """Return the longest amount at the cell's end and the number of words before it.
 
     None if the cell does not end with an amount.
     """
     texts = [word.text for word in cell.words]
-    for start in range(max(len(texts) - _MAX_AMOUNT_WORDS, 0), len(texts)):
+    for start in range(max(len(texts) - max_words, 0), len(texts)):
         amount = parse_amount(
             " ".join(texts[start:]),
             decimal_separator,

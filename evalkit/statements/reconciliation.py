@@ -110,29 +110,24 @@ def _check_running_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
     """Check each row's balance against the previous balance plus the amounts since."""
     rows_in_date_order = account.rows[::-1] if account.is_newest_first else account.rows
     balance = _find_opening_balance(account)
-    compared_count, broken_rows = 0, []
-    last_row: Transaction | None = None
+    #: Rows whose balance can be compared, with the printed and the computed balance.
+    compared_rows: list[tuple[Transaction, Decimal, Decimal]] = []
     for row in rows_in_date_order:
         balance = None if balance is None else balance + row.amount
-        if row.balance is None:
-            continue
-        if balance is not None:
-            compared_count += 1
-            if row.balance != balance:
-                broken_rows.append((row, balance))
-        balance, last_row = row.balance, row
-    for row, computed in broken_rows:
-        assert row.balance is not None  # noqa: S101 - only rows with one are compared
-        yield SumCheck(
-            name="running_balance", account=row.account, expected=row.balance, found=computed, difference=computed - row.balance,
-            is_met=False, page=row.page,
-            message=f"row of {row.date} on page {row.page}: the previous balance plus the amounts since is {computed}; printed: {row.balance}",
-        )  # fmt: skip
-    if last_row is not None and last_row.balance is not None and compared_count and not broken_rows:
-        yield SumCheck(
-            name="running_balance", account=last_row.account, expected=last_row.balance, found=last_row.balance, difference=Decimal(0),
-            is_met=True, page=last_row.page, message=f"{compared_count} balances printed in the rows agree with the amounts",
-        )  # fmt: skip
+        if row.balance is not None:
+            if balance is not None:
+                compared_rows.append((row, row.balance, balance))
+            balance = row.balance
+    is_met = all(printed == computed for _, printed, computed in compared_rows)
+    for row, printed, computed in compared_rows[-1:] if is_met else compared_rows:
+        if is_met or printed != computed:
+            yield SumCheck(
+                name="running_balance", account=row.account, expected=printed, found=computed, difference=computed - printed,
+                is_met=is_met, page=row.page,
+                message=f"{len(compared_rows)} balances printed in the rows agree with the amounts"
+                if is_met
+                else f"row of {row.date} on page {row.page}: the previous balance plus the amounts since is {computed}; printed: {printed}",
+            )  # fmt: skip
 
 
 def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:

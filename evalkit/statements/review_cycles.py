@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from operator import not_
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -53,20 +53,20 @@ def merge_reviewer_issues(reports: Iterable[tuple[ReviewerRole, Sequence[Templat
     merged_issues: list[ReportedIssue] = []
     for reviewer, issues in reports:
         for issue in issues:
-            for position, known_issue in enumerate(merged_issues):
-                if _is_same_reported_issue(known_issue, issue, reviewer):
-                    merged_issues[position] = _merge_into_issue(known_issue, issue, reviewer)
-                    break
-            else:
+            position = next(
+                (
+                    position
+                    for position, known_issue in enumerate(merged_issues)
+                    if (known_issue.issue.message == issue.message or reviewer not in known_issue.reported_by)
+                    and is_duplicate_issue(known_issue.issue, issue)
+                ),
+                None,
+            )
+            if position is None:
                 merged_issues.append(ReportedIssue(issue=issue, reported_by=(reviewer,)))
+            else:
+                merged_issues[position] = _merge_into_issue(merged_issues[position], issue, reviewer)
     return merged_issues
-
-
-def _is_same_reported_issue(known_issue: ReportedIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> bool:
-    is_other_reviewer = reviewer not in known_issue.reported_by
-    return is_duplicate_issue(known_issue.issue, issue) and (
-        is_other_reviewer or known_issue.issue.message == issue.message
-    )
 
 
 def _merge_into_issue(known_issue: ReportedIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> ReportedIssue:
@@ -214,22 +214,17 @@ def _find_persistent_issues(cycles: Sequence[ReviewCycle], best_cycle: ReviewCyc
             )
 
 
-class _AdviceRule(NamedTuple):
-    when: Callable[[EscalationReason, TemplateIssueCategory | None], bool]
-    advice: str
-
-
 #: Advice for the person, by reason and category of the worst open issue; the first row that applies counts.
-_ADVICE_RULES = (
-    _AdviceRule(lambda reason, category: reason == "reviewer_failed", "A reviewer gave no report: check the template yourself, or run the review again"),
-    _AdviceRule(lambda reason, category: reason == "review_disabled" and category is None, "The only reviewer found no fault: compare the marked regions and rows with the pages"),
-    _AdviceRule(lambda reason, category: category == "bbox_accuracy", "Manual bounding box adjustment may be required"),
-    _AdviceRule(lambda reason, category: category == "column_mapping", "Compare the meaning of each column in the template with the title printed above it"),
-    _AdviceRule(lambda reason, category: category == "sign_logic", "Check on the pages which amounts are deposits and which are withdrawals"),
-    _AdviceRule(lambda reason, category: category == "date_format", "Check the order of day, month and year, and where the year is printed"),
-    _AdviceRule(lambda reason, category: category == "multiline_handling", "Check which lines belong to the same transaction"),
-    _AdviceRule(lambda reason, category: category == "reconciliation_strategy", "Check if the printed transactions add up to the printed sums, and if a row is missing"),
-    _AdviceRule(lambda reason, category: True, "Compare the template's regions, columns and rows with the pages"),
+_ADVICE_RULES: tuple[tuple[Callable[[EscalationReason, TemplateIssueCategory | None], bool], str], ...] = (
+    (lambda reason, category: reason == "reviewer_failed", "A reviewer gave no report: check the template yourself, or run the review again"),
+    (lambda reason, category: reason == "review_disabled" and category is None, "The only reviewer found no fault: compare the marked regions and rows with the pages"),
+    (lambda reason, category: category == "bbox_accuracy", "Manual bounding box adjustment may be required"),
+    (lambda reason, category: category == "column_mapping", "Compare the meaning of each column in the template with the title printed above it"),
+    (lambda reason, category: category == "sign_logic", "Check on the pages which amounts are deposits and which are withdrawals"),
+    (lambda reason, category: category == "date_format", "Check the order of day, month and year, and where the year is printed"),
+    (lambda reason, category: category == "multiline_handling", "Check which lines belong to the same transaction"),
+    (lambda reason, category: category == "reconciliation_strategy", "Check if the printed transactions add up to the printed sums, and if a row is missing"),
+    (lambda reason, category: True, "Compare the template's regions, columns and rows with the pages"),
 )  # fmt: skip
 
 
@@ -243,4 +238,4 @@ def _recommend_next_step(
         default=None,
     )
     category = worst_issue.category if worst_issue else None
-    return next(advice_rule.advice for advice_rule in _ADVICE_RULES if advice_rule.when(reason, category))
+    return next(advice for applies, advice in _ADVICE_RULES if applies(reason, category))

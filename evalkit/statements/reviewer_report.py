@@ -7,13 +7,14 @@ contract: the caps limit which issues are shown; hidden issues count too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 from rapidfuzz import fuzz
 
+from evalkit.core.grouping import group_by
 from evalkit.core.records import LazyStrictRecord
 
 TemplateIssueCategory = Literal[
@@ -96,24 +97,17 @@ Consensus = Literal["approved", "arbitration", "rejected"]
 
 
 class ConsensusRule(NamedTuple):
-    """A row of the consensus table: the outcome for a pair of verdicts."""
+    """A row of the consensus table: the outcome of two verdicts."""
 
-    when: Callable[[bool, bool], bool]
     outcome: Consensus
     reason: str
 
 
-CONSENSUS_TABLE = (
-    #   layout, semantic                          result           because
-    ConsensusRule(
-        lambda layout_passed, semantic_passed: layout_passed and semantic_passed,
-        "approved",
-        "both reviewers pass the template",
-    ),
-    ConsensusRule(
-        lambda layout_passed, semantic_passed: layout_passed != semantic_passed, "arbitration", "the reviewers disagree"
-    ),
-    ConsensusRule(lambda layout_passed, semantic_passed: True, "rejected", "both reviewers reject the template"),
+#: The outcome by the number of reviewers that pass the template.
+_CONSENSUS_BY_PASSES = (
+    ConsensusRule("rejected", "both reviewers reject the template"),
+    ConsensusRule("arbitration", "the reviewers disagree"),
+    ConsensusRule("approved", "both reviewers pass the template"),
 )
 
 
@@ -131,7 +125,7 @@ def is_template_passing(
 
 def find_consensus_rule(layout_passed: bool, semantic_passed: bool) -> ConsensusRule:
     """Return the row of the consensus table for two verdicts."""
-    return next(rule for rule in CONSENSUS_TABLE if rule.when(layout_passed, semantic_passed))
+    return _CONSENSUS_BY_PASSES[layout_passed + semantic_passed]
 
 
 def is_duplicate_issue(issue: TemplateIssue, other_issue: TemplateIssue) -> bool:
@@ -155,11 +149,10 @@ def keep_worst_issues_per_category(
 ) -> list[TemplateIssue]:
     """Return the issues to show: each category's worst, up to its cap, in input order."""
     worst_first = sorted(issues, key=lambda issue: -SeverityRank[issue.severity])
-    capped_issues: list[TemplateIssue] = []
-    for issue in worst_first:
-        if (
-            sum(capped_issue.category == issue.category for capped_issue in capped_issues)
-            < max_issues_by_category[issue.category]
-        ):
-            capped_issues.append(issue)
-    return [issue for issue in issues if any(issue is capped_issue for capped_issue in capped_issues)]
+    issues_by_category = group_by(worst_first, lambda issue: issue.category)
+    shown_ids = {
+        id(issue)
+        for category, category_issues in issues_by_category.items()
+        for issue in category_issues[: max_issues_by_category[category]]
+    }
+    return [issue for issue in issues if id(issue) in shown_ids]

@@ -59,11 +59,9 @@ def _rate_transaction(applied_template: AppliedTemplate, transaction: Transactio
 
 
 def _rate_amount(checks: Sequence[SumCheck], words: Sequence[PageWord], *, is_corrected: bool) -> float:
-    if not all(check.is_met for check in checks):
-        return min(_find_lowest(words), _MAX_IN_DOUBT)
-    if checks:
+    if checks and all(check.is_met for check in checks):
         return 1.0
-    return min(_find_lowest(words), _MAX_IN_DOUBT if is_corrected else _MAX_WITHOUT_SUM)
+    return min(_find_lowest(words), _MAX_IN_DOUBT if checks or is_corrected else _MAX_WITHOUT_SUM)
 
 
 def _find_lowest(words: Sequence[PageWord]) -> float:

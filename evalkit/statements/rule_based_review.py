@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from evalkit.documents.bundle import Box
 from evalkit.statements.amounts import parse_amount
@@ -37,63 +38,96 @@ from evalkit.statements.reviewer_report import (
     is_template_passing,
 )
 from evalkit.statements.statement_audit import audit_lines, has_word, load_audit_words
-from evalkit.statements.statement_parser import LeftoverReason, LeftoverText
-from evalkit.statements.statement_template import Column
+from evalkit.statements.statement_parser import LeftoverReason, LeftoverText, Transaction
 from evalkit.statements.table_row import TableRow
 from evalkit.statements.text_lines import TextLine
 
 _CAUSES_OF_UNMET_SUMS = (find_wrong_directions, find_wrong_balances, find_wrong_amounts)
 #: Two adjacent blanks, a blank at either end, or blanks between single letters.
-_EXTRA_BLANKS = re.compile(r"\s{2}|^\s|\s$|(?:\b\w\s){4}\w\b")
+_BLANKS = re.compile(r"\s{2}|^\s|\s$|(?:\b\w\s){4}\w\b")
 _CHECK_NUMBER_PATTERN = re.compile(r"\W?\d{2,8}\W?")
 #: A line with fewer known column titles is not a table header.
 _MIN_KNOWN_TITLES = 3
 
 
-class _LeftoverRule(NamedTuple):
-    reason: LeftoverReason
+@dataclass(frozen=True)
+class _CountedFault:
+    """A fault of single rows or words: an issue says how many have it."""
+
+    select: Callable[[AppliedTemplate], Sequence[Transaction | LeftoverText]]
+    severity: TemplateIssueSeverity
     category: TemplateIssueCategory
     message: str
     location: str
+    suggested_fix: str = ""
+
+    def __call__(self, applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+        """Report the fault if any row has it, with the page of the first."""
+        if affected := self.select(applied_template):
+            message = self.message.format(count=len(affected))
+            yield TemplateFinding(
+                self.severity, self.category, message, affected[0].page, self.location, self.suggested_fix
+            )
 
 
-_LEFTOVER_RULES = (
-    _LeftoverRule("its date cannot be read", "date_format", "the dates of {count} rows cannot be read", "dates"),
-    _LeftoverRule("its year is not known", "date_format", "the year of {count} rows is unknown", "dates"),
-    _LeftoverRule(
-        "it has an amount and no date",
-        "column_mapping",
-        "{count} rows are not read: they have an amount and no date",
-        "columns",
-    ),
-    _LeftoverRule(
-        "it has a date and no amount",
-        "column_mapping",
-        "{count} rows are not read: they have a date and no amount",
-        "columns",
-    ),
-    _LeftoverRule(
-        "it does not say what it was",
-        "column_mapping",
-        "{count} rows are not read: they have no description",
-        "columns",
-    ),
-    _LeftoverRule(
-        "no heading says which way the money went", "sign_logic", "the signs of {count} rows are not known", "amounts"
-    ),
-)
+def _select_undated_rows(applied_template: AppliedTemplate) -> list[LeftoverText]:
+    return [
+        leftover
+        for leftover in applied_template.select_leftovers("it has an amount and no date")
+        if not is_total(applied_template, leftover.page, leftover.box)
+    ]
 
 
-def _find_unread_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    for rule in _LEFTOVER_RULES:
-        if leftovers := [
-            leftover
-            for leftover in applied_template.select_leftovers(rule.reason)
-            if rule.reason != "it has an amount and no date"
-            or not is_total(applied_template, leftover.page, leftover.box)
-        ]:
-            message = rule.message.format(count=len(leftovers))
-            yield TemplateFinding("high", rule.category, message, leftovers[0].page, rule.location)
+def _select_unplaced_amounts(applied_template: AppliedTemplate) -> list[LeftoverText]:
+    """Select amounts that are in no column, mostly beside a too narrow balance column."""
+    return [
+        leftover
+        for leftover in applied_template.select_leftovers("it stands in no column")
+        if any(parse_amount(word, applied_template.template.amounts.decimal) for word in leftover.text.split())
+    ]
+
+
+_UNREAD_ROW_FAULTS = (
+    _CountedFault(
+        lambda applied: applied.select_leftovers("its date cannot be read"),
+        "high", "date_format", "the dates of {count} rows cannot be read", "dates",
+    ),
+    _CountedFault(
+        lambda applied: applied.select_leftovers("its year is not known"),
+        "high", "date_format", "the year of {count} rows is unknown", "dates",
+    ),
+    _CountedFault(
+        _select_undated_rows, "high", "column_mapping", "{count} rows are not read: they have an amount and no date", "columns"
+    ),
+    _CountedFault(
+        lambda applied: applied.select_leftovers("it has a date and no amount"),
+        "high", "column_mapping", "{count} rows are not read: they have a date and no amount", "columns",
+    ),
+    _CountedFault(
+        lambda applied: applied.select_leftovers("it does not say what it was"),
+        "high", "column_mapping", "{count} rows are not read: they have no description", "columns",
+    ),
+    _CountedFault(
+        lambda applied: applied.select_leftovers("no heading says which way the money went"),
+        "high", "sign_logic", "the signs of {count} rows are not known", "amounts",
+    ),
+)  # fmt: skip
+_CORRECTED_AMOUNTS = _CountedFault(
+    lambda applied: [row for row in applied.statement.transactions if row.is_mended],
+    "low", "provenance", "amounts of {count} rows were misread and corrected", "amounts",
+)  # fmt: skip
+_EXTRA_BLANKS = _CountedFault(
+    lambda applied: [row for row in applied.statement.transactions if _BLANKS.search(row.description)],
+    "medium", "other", "extra blanks in the descriptions of {count} rows", "rows", "Join words and lines by one blank",
+)  # fmt: skip
+_UNPLACED_AMOUNTS = _CountedFault(
+    _select_unplaced_amounts, "medium", "column_mapping",
+    "amounts of {count} rows are in no column: the balance's could be more precise", "column balance", "Widen it around its amounts",
+)  # fmt: skip
+_UNPLACED_WORDS = _CountedFault(
+    lambda applied: applied.select_leftovers("it stands in no column"),
+    "medium", "column_mapping", "words of {count} rows are in no column", "columns",
+)  # fmt: skip
 
 
 def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
@@ -109,34 +143,6 @@ def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFind
     for check in unmet_checks:
         message = f"the transactions do not make the printed sum: {check.name.replace('_', ' ')}"
         yield TemplateFinding("high", "reconciliation_strategy", message, check.page, "reconciliation")
-
-
-def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    affected_rows = [
-        transaction
-        for transaction in applied_template.statement.transactions
-        if _EXTRA_BLANKS.search(transaction.description)
-    ]
-    if affected_rows:
-        message = f"extra blanks in the descriptions of {len(affected_rows)} rows"
-        yield TemplateFinding(
-            "medium", "other", message, affected_rows[0].page, "rows", "Join words and lines by one blank"
-        )
-
-
-def _find_unplaced_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report amounts that are in no column, mostly beside a too narrow balance column."""
-    decimal_separator = applied_template.template.amounts.decimal
-    leftovers = [
-        leftover
-        for leftover in applied_template.select_leftovers("it stands in no column")
-        if any(parse_amount(word, decimal_separator) for word in leftover.text.split())
-    ]
-    if leftovers:
-        message = f"amounts of {len(leftovers)} rows are in no column: the balance's could be more precise"
-        yield TemplateFinding(
-            "medium", "column_mapping", message, leftovers[0].page, "column balance", "Widen it around its amounts"
-        )
 
 
 def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
@@ -217,37 +223,6 @@ def _find_repeated_page_rows(applied_template: AppliedTemplate) -> Iterator[Temp
             yield TemplateFinding("medium", "reconciliation_strategy", message, check.page, "rows")
 
 
-def _find_ocr_corrected_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    corrected_rows = [transaction for transaction in applied_template.statement.transactions if transaction.is_mended]
-    if corrected_rows:
-        yield TemplateFinding(
-            "low",
-            "provenance",
-            f"amounts of {len(corrected_rows)} rows were misread and corrected",
-            corrected_rows[0].page,
-            "amounts",
-        )
-
-
-FINANCIAL_CHECKS = (
-    _find_unread_rows,
-    _find_unmet_sums,
-    find_unused_sums,
-    find_wrong_directions,
-    find_wrong_balances,
-    find_wrong_dates,
-    find_wrong_amounts,
-    find_mixed_accounts,
-    _find_repeated_page_rows,
-    _find_ocr_corrected_amounts,
-    _find_extra_blanks,
-    _find_unplaced_amounts,
-    _find_missed_check_numbers,
-    _find_unused_date_formats,
-    _find_guessed_year,
-)
-
-
 _NO_TRANSACTION_REASON = "it belongs to no transaction"
 #: Largest distance of a description's next line, in heights of a line.
 _MAX_CONTINUATION_DISTANCE = 2.2
@@ -293,32 +268,24 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
 
 def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report columns with words that the region cuts off."""
-    region_sides = {(region.box[0], region.box[2], region.shift) for region in applied_template.template.regions}
-    for column in applied_template.template.columns:
-        if any(_has_cut_off_words(applied_template, column, *sides) for sides in region_sides):
+    template, lines_by_page = applied_template.template, applied_template.lines_by_page
+    words_and_regions = [
+        (word, region)
+        for page_number, lines in enumerate(lines_by_page, 1)
+        for region in template.find_regions(page_number, len(lines_by_page))
+        for line in lines
+        if region.box[1] <= line.deskewed_center_y <= region.box[3] and TableRow(template, line).partial_date
+        for word in line.words
+    ]
+    for column in template.columns:
+        if any(
+            column.x[0] <= word.center_x - region.shift < column.x[1]
+            and not region.box[0] <= word.center_x <= region.box[2]
+            for word, region in words_and_regions
+        ):
             yield TemplateFinding(
                 "high", "bbox_accuracy", f"the box cuts off the column {column.name}", None, f"column {column.name}"
             )
-
-
-def _has_cut_off_words(
-    applied_template: AppliedTemplate, column: Column, left_edge: float, right_edge: float, shift: float
-) -> bool:
-    template, lines_by_page = applied_template.template, applied_template.lines_by_page
-    row_lines = (
-        line
-        for page_number, lines in enumerate(lines_by_page, 1)
-        for box in template.find_region_boxes(page_number, len(lines_by_page))
-        for line in lines
-        if (box[0], box[2]) == (left_edge, right_edge)
-        and box[1] <= line.deskewed_center_y <= box[3]
-        and TableRow(template, line).partial_date is not None
-    )
-    return any(
-        column.x[0] <= word.center_x - shift < column.x[1] and not left_edge <= word.center_x <= right_edge
-        for line in row_lines
-        for word in line.words
-    )
 
 
 def _find_overlapping_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
@@ -389,30 +356,6 @@ def _find_wrong_column_titles(applied_template: AppliedTemplate) -> Iterator[Tem
             )
 
 
-def _find_words_outside_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    if leftovers := applied_template.select_leftovers("it stands in no column"):
-        yield TemplateFinding(
-            "medium",
-            "column_mapping",
-            f"words of {len(leftovers)} rows are in no column",
-            leftovers[0].page,
-            "columns",
-        )
-
-
-LAYOUT_CHECKS = (
-    _find_rows_outside_regions,
-    _find_cut_off_columns,
-    _find_overlapping_columns,
-    _find_truncated_descriptions,
-    _find_words_outside_columns,
-    _find_oversized_regions,
-    _find_wrong_column_titles,
-    find_missed_rows,
-    find_wrong_descriptions,
-)
-
-
 TemplateReviewer = Literal["layout_geometry", "semantic_financial"]
 #: Version of the rules; raise the number with every change that alters an issue.
 RULE_REVIEWER_VERSION = "measured-7"
@@ -420,8 +363,34 @@ RULE_REVIEWER_VERSION = "measured-7"
 
 #: The rules of each reviewer, in the order of the report.
 CHECKS_BY_REVIEWER: Mapping[TemplateReviewer, tuple[Callable[[AppliedTemplate], Iterator[TemplateFinding]], ...]] = {
-    "layout_geometry": LAYOUT_CHECKS,
-    "semantic_financial": FINANCIAL_CHECKS,
+    "layout_geometry": (
+        _find_rows_outside_regions,
+        _find_cut_off_columns,
+        _find_overlapping_columns,
+        _find_truncated_descriptions,
+        _UNPLACED_WORDS,
+        _find_oversized_regions,
+        _find_wrong_column_titles,
+        find_missed_rows,
+        find_wrong_descriptions,
+    ),
+    "semantic_financial": (
+        *_UNREAD_ROW_FAULTS,
+        _find_unmet_sums,
+        find_unused_sums,
+        find_wrong_directions,
+        find_wrong_balances,
+        find_wrong_dates,
+        find_wrong_amounts,
+        find_mixed_accounts,
+        _find_repeated_page_rows,
+        _CORRECTED_AMOUNTS,
+        _EXTRA_BLANKS,
+        _UNPLACED_AMOUNTS,
+        _find_missed_check_numbers,
+        _find_unused_date_formats,
+        _find_guessed_year,
+    ),
 }
 
 

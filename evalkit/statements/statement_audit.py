@@ -7,18 +7,17 @@ or apply templates, except the grouping of words into lines: a mistake in both w
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache, cached_property, lru_cache, partial
-from importlib.resources import files
 from itertools import pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
 from evalkit.core.grouping import group_by, split_into_runs
+from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Box, enclose_boxes
 from evalkit.statements.text_lines import PageWord, TextLine
 
@@ -66,7 +65,7 @@ _NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./-])(\d{1,2})(?:\2(\d{4}|\
 @cache
 def load_audit_words() -> dict[str, dict[str, list[str]]]:
     """Load the audit's own words: section → name → words."""
-    tables = tomllib.loads((files("evalkit.statements") / "statement_audit.toml").read_text("utf-8"))
+    tables = load_package_table("evalkit.statements", "statement_audit.toml")
     return {name: table if isinstance(table, dict) else {"": table} for name, table in tables.items()}
 
 
@@ -198,29 +197,30 @@ class StatementAudit:
 
     def find_balance(self, row: AuditRow) -> PrintedAmount | None:
         """Return the amount of a row in the column of the running balance."""
-        return next((amount for amount in row.amounts if self._has_role(amount, "balance")), None)
+        return next(
+            (
+                amount
+                for amount in row.amounts
+                if (column := self.find_column(amount)) is not None and column.role == "balance"
+            ),
+            None,
+        )
 
     def find_movement(self, row: AuditRow) -> PrintedAmount | None:
         """Return the amount of a row that is its transaction's, not a balance or another currency's."""
         has_amount_title = any(column.role in ("debit", "credit", "amount") for column in self.columns)
+        columns = [(amount, self.find_column(amount)) for amount in row.amounts if amount.value]
         candidates = [
-            amount
-            for amount in row.amounts
-            if amount.value
-            and not self._has_role(amount, "balance", "foreign", "reference")
-            and not (has_amount_title and self._has_other_title(amount))
+            (amount, column.role if column else "")
+            for amount, column in columns
+            if not column
+            or (
+                column.role not in ("balance", "foreign", "reference")
+                and not (has_amount_title and not column.role and column.title)
+            )
         ]
-        return next((amount for amount in candidates if self._has_role(amount, "debit", "credit", "amount")), None) or (
-            candidates[-1] if candidates else None
-        )
-
-    def _has_other_title(self, amount: PrintedAmount) -> bool:
-        column = self.find_column(amount)
-        return column is not None and not column.role and bool(column.title)
-
-    def _has_role(self, amount: PrintedAmount, *roles: ColumnRole) -> bool:
-        column = self.find_column(amount)
-        return column is not None and column.role in roles
+        titled = [amount for amount, role in candidates if role in ("debit", "credit", "amount")]
+        return next(iter(titled), candidates[-1][0] if candidates else None)
 
     @cached_property
     def is_owed(self) -> bool | None:
@@ -298,6 +298,7 @@ class _ScannedLine:
     amounts: list[PrintedAmount] = field(default_factory=list)
     words: list[PageWord] = field(default_factory=list)
     """The words that are neither dates nor amounts."""
+    is_row: bool = False
 
     @property
     def text(self) -> str:
@@ -328,33 +329,29 @@ class _Auditor:
         self._ranges = _cluster_ranges([amount.box for line in dated for amount in line.amounts])
 
     def build_audit(self) -> StatementAudit:
-        row_flags = self._find_row_flags()
-        columns = self._build_columns(row_flags)
+        self._mark_rows()
         rows: list[AuditRow] = []
         sums: list[AuditSum] = []
         heading = account = ""
-        other_lines = [line for line, is_row in zip(self._lines, row_flags, strict=True) if not is_row]
-        for position, (line, is_row) in enumerate(zip(self._lines, row_flags, strict=True)):
-            if not is_row:
+        for position, line in enumerate(self._lines):
+            if not line.is_row:
                 if name := _find_account_name(line):
                     account, heading = name, heading if name == account else ""
-                if self._is_direction_heading(position, row_flags):
+                if self._is_direction_heading(position):
                     heading = line.text
                 sums += self._read_sums(position, account, len(rows))
-                continue
-            kind = self._read_balance_row(line)
-            if kind:
+            elif (kind := _classify_sum(line.text)) in ("opening", "closing", "carried") and len(line.amounts) == 1:
                 sums.append(AuditSum(kind, line.text, line.amounts[-1], line.line.page_number, account, len(rows)))
-                continue
-            dates = line.dates or self._find_dates_above(position, row_flags)
-            rows.append(AuditRow(line.line, tuple(dates), tuple(line.amounts), line.text, heading, account))
+            else:
+                dates = line.dates or self._find_dates_above(position)
+                rows.append(AuditRow(line.line, tuple(dates), tuple(line.amounts), line.text, heading, account))
         return StatementAudit(
             tuple(rows),
-            columns,
+            self._build_columns(),
             tuple(sums),
-            tuple(line.line for line in other_lines),
-            tuple(self._find_header_dates(row_flags)),
-            self._find_booking_index(row_flags),
+            tuple(line.line for line in self._lines if not line.is_row),
+            tuple(self._find_header_dates()),
+            self._find_booking_index(),
         )
 
     # Words of a line
@@ -423,7 +420,6 @@ class _Auditor:
     @staticmethod
     def _attach_codes(scanned: _ScannedLine) -> None:
         """Attach codes such as D and C to their amounts; a currency beside an amount is no word of the row."""
-        codes = load_audit_words()["mark"]
         currencies = load_audit_words()["account"]["currencies"]
         scanned.words = [
             word
@@ -431,11 +427,9 @@ class _Auditor:
             if word.text not in currencies
             or not any(_measure_gap(amount.box, word.box) < _CODE_DISTANCE for amount in scanned.amounts)
         ]
-        mark_by_code: dict[str, AmountMark] = {
-            **dict.fromkeys(codes["in"], "in"), **dict.fromkeys(codes["out"], "out"), "-": "minus",
-        }  # fmt: skip
         for word in list(scanned.words):
-            mark = mark_by_code.get(word.text.translate(_DASHES))
+            code = word.text.translate(_DASHES)
+            mark = "minus" if code == "-" else _load_mark_by_code().get(code)
             neighbours = [amount for amount in scanned.amounts if not amount.mark]
             if mark is None or not neighbours or word.box[0] < scanned.line.box[0] + 0.1:
                 continue
@@ -455,40 +449,29 @@ class _Auditor:
             and any(character.isalpha() for character in line.text)
         )
 
-    def _find_row_flags(self) -> list[bool]:
-        """Say for each line if it is a row: dated, or with amounts in the columns of dated rows between them."""
-        flags = [
-            self._is_dated_row(line)
-            and any(abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in self._date_edges)
-            for line in self._lines
-        ]
+    def _mark_rows(self) -> None:
+        """Mark the rows: dated lines, and lines with amounts in the columns of dated rows between them."""
+        for line in self._lines:
+            line.is_row = self._is_dated_row(line) and any(
+                abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in self._date_edges
+            )
         for position, line in enumerate(self._lines):
-            page = line.line.page_number
-            if flags[position] or line.dates or not line.amounts or not self._is_in_columns(line):
+            if line.is_row or line.dates or not line.amounts or not self._is_in_columns(line):
                 continue
-            index = next(
-                (
-                    index
-                    for index in reversed(range(position))
-                    if self._lines[index].amounts or self._lines[index].dates
-                ),
-                None,
-            )
-            above = None if index is None else self._lines[index]
-            is_below_row = (
+            above = next((other for other in reversed(self._lines[:position]) if other.amounts or other.dates), None)
+            line.is_row = (
                 above is not None
-                and above.line.page_number == page
+                and above.line.page_number == line.line.page_number
                 and line.line.deskewed_center_y - above.line.deskewed_center_y < _MAX_ROW_DISTANCE * line.line.height
-                and (flags[index or 0] or self._is_lone_date(above) or has_word(above.text, "sum", "carried"))
+                and (above.is_row or self._is_lone_date(above) or has_word(above.text, "sum", "carried"))
+                and _classify_sum(line.text) not in ("opening", "closing", "carried")
+                and not has_word(line.text, "sum", "total")
+                and bool(line.text or self._is_lone_date(above))
             )
-            flags[position] = (
-                is_below_row and not _is_sum_label(line.text) and bool(line.text or self._is_lone_date(above))
-            )
-        return flags
 
-    def _is_lone_date(self, line: _ScannedLine | None) -> bool:
+    def _is_lone_date(self, line: _ScannedLine) -> bool:
         return (
-            line is not None and line.is_dated and not line.amounts
+            line.is_dated and not line.amounts
             and any(abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in self._date_edges or (line.dates[0].box[0],))
         )  # fmt: skip
 
@@ -499,27 +482,25 @@ class _Auditor:
             _overlap(x, amount.box) > 0 for x in self._ranges for amount in line.amounts
         )
 
-    def _find_dates_above(self, position: int, row_flags: Sequence[bool]) -> list[PrintedDate]:
+    def _find_dates_above(self, position: int) -> list[PrintedDate]:
         """Return the dates of the nearest line above that begins with one."""
-        for above in reversed(range(position)):
-            line = self._lines[above]
-            if line.is_dated and (row_flags[above] or self._is_lone_date(line)):
-                return line.dates
-        return []
-
-    @staticmethod
-    def _read_balance_row(line: _ScannedLine) -> PrintedSumKind | None:
-        kind = _classify_sum(line.text)
-        return kind if kind in ("opening", "closing", "carried") and len(line.amounts) == 1 else None
+        return next(
+            (
+                line.dates
+                for line in reversed(self._lines[:position])
+                if line.is_dated and (line.is_row or self._is_lone_date(line))
+            ),
+            [],
+        )
 
     # Columns
 
-    def _build_columns(self, row_flags: Sequence[bool]) -> tuple[AuditColumn, ...]:
-        rows = [line for line, is_row in zip(self._lines, row_flags, strict=True) if is_row]
+    def _build_columns(self) -> tuple[AuditColumn, ...]:
+        rows = [line for line in self._lines if line.is_row]
         ranges = _cluster_ranges([amount.box for row in rows for amount in row.amounts])
         titles: dict[tuple[float, float], _Title] = {}
-        for position, is_row in enumerate(row_flags):
-            if is_row and not (position and row_flags[position - 1]):
+        for position, line in enumerate(self._lines):
+            if line.is_row and not (position and self._lines[position - 1].is_row):
                 for x, title in self._read_titles(position, ranges).items():
                     titles[x] = max(titles.get(x, title), title, key=lambda title: title.overlap)
         columns = [
@@ -527,7 +508,14 @@ class _Auditor:
             for x in ranges
             for title in [titles.get(x, _Title(0.0, ""))]
         ]
-        return tuple(_settle_balance_column(columns, rows))
+        # The column whose differences are the rows' other amounts is the balance, whatever its title says.
+        if len(columns) > 1 and (
+            balance := next(
+                (each for each in columns if each.role != "balance" and _is_running_balance(each, rows)), None
+            )
+        ):
+            columns[columns.index(balance)] = balance._replace(role="balance")
+        return tuple(columns)
 
     def _read_titles(self, position: int, ranges: Sequence[tuple[float, float]]) -> dict[tuple[float, float], _Title]:
         """Return the title of each range in the header above a row."""
@@ -553,8 +541,8 @@ class _Auditor:
             if (nearest := [cell for cell in cells if _overlap(x, cell.box) > -_MAX_TITLE_DISTANCE])
         }
 
-    def _find_booking_index(self, row_flags: Sequence[bool]) -> int:
-        dated = [line for line, is_row in zip(self._lines, row_flags, strict=True) if is_row and len(line.dates) > 1]
+    def _find_booking_index(self) -> int:
+        dated = [line for line in self._lines if line.is_row and len(line.dates) > 1]
         if not dated:
             return 0
         ranges = [
@@ -573,7 +561,7 @@ class _Auditor:
 
     # Headings and sums
 
-    def _is_direction_heading(self, position: int, row_flags: Sequence[bool]) -> bool:
+    def _is_direction_heading(self, position: int) -> bool:
         line = self._lines[position]
         left_edge = min(self._date_edges, default=1.0)
         return (
@@ -583,13 +571,14 @@ class _Auditor:
             and line.line.box[0] <= left_edge + 0.03
             and (read_direction(line.text, is_owed=None) != "" or has_word(line.text, "direction", "payment"))
             and not any(has_word(line.text, "legend", name) for name in ("minus", "unmarked"))
-            and any(row_flags[position + 1 : position + 6])
+            and any(other.is_row for other in self._lines[position + 1 : position + 6])
         )
 
     def _read_sums(self, position: int, account: str, row_count: int) -> Iterator[AuditSum]:
         line = self._lines[position]
         for amount in line.amounts:
-            label = " ".join(_find_label_words(line, amount))
+            left = max((other.box[2] for other in line.amounts if other.box[2] <= amount.box[0]), default=0.0)
+            label = " ".join(word.text for word in line.words if left <= word.box[0] < amount.box[0])
             if not any(character.isalpha() for character in label):
                 label = self._find_label_above(position, amount)
             if any(character.isalpha() for character in label):
@@ -609,19 +598,23 @@ class _Auditor:
             top = line.line.box[1]
         return " ".join(parts)
 
-    def _find_header_dates(self, row_flags: Sequence[bool]) -> Iterator[tuple[str, tuple[PrintedDate, ...]]]:
+    def _find_header_dates(self) -> Iterator[tuple[str, tuple[PrintedDate, ...]]]:
         """Yield the dates outside the rows, with the words beside and above them."""
         for position, line in enumerate(self._lines):
-            if row_flags[position] or not line.dates:
+            if line.is_row or not line.dates:
                 continue
             above = self._lines[position - 1] if position else None
             label = line.text
             if above and not label.strip(" :-") and above.line.page_number == line.line.page_number:
-                for day in line.dates:
-                    cells = [
-                        cell.text for cell in above.line.cells if _overlap((cell.box[0], cell.box[2]), day.box) > 0
-                    ]
-                    yield " ".join(cells), (day,)
+                yield from (
+                    (
+                        " ".join(
+                            cell.text for cell in above.line.cells if _overlap((cell.box[0], cell.box[2]), day.box) > 0
+                        ),
+                        (day,),
+                    )
+                    for day in line.dates
+                )
                 continue
             for group in split_into_runs(line.dates, partial(self._continues_dates, line)):
                 previous = [
@@ -721,15 +714,19 @@ def _complete_year(printed: str | None) -> int | None:
 
 def _read_mark(match: re.Match[str], text: str) -> tuple[AmountMark, int]:
     """Return the mark of an amount, and the end of the amount with its mark."""
-    codes = load_audit_words()["mark"]
     code = re.match(r"\s?([A-Za-z]{1,5}\.?)(?!\w)", text[match.end() : match.end() + 8])
-    for name in ("in", "out"):
-        if code and code[1] in codes[name]:
-            return ("in" if name == "in" else "out"), match.end() + code.end()
+    if code and (mark := _load_mark_by_code().get(code[1])):
+        return mark, match.end() + code.end()
     signs = {match["lead"], match["inner"], match["trail"]}
     if (match["open"] and match["close"]) or "-" in signs:
         return "minus", match.end()
     return ("plus" if "+" in signs else ""), match.end()
+
+
+@cache
+def _load_mark_by_code() -> dict[str, AmountMark]:
+    codes = load_audit_words()["mark"]
+    return {**dict.fromkeys(codes["out"], "out"), **dict.fromkeys(codes["in"], "in")}
 
 
 def _clip_side(scanned: _ScannedLine, left: float, right: float) -> _ScannedLine:
@@ -743,52 +740,32 @@ def _clip_side(scanned: _ScannedLine, left: float, right: float) -> _ScannedLine
     )
 
 
-def _find_label_words(line: _ScannedLine, amount: PrintedAmount) -> list[str]:
-    """Return the words between the amount before and this amount."""
-    left = max((other.box[2] for other in line.amounts if other.box[2] <= amount.box[0]), default=0.0)
-    return [word.text for word in line.words if left <= word.box[0] < amount.box[0]]
-
-
 def _classify_sum(label: str) -> PrintedSumKind:
-    is_balance = has_word(label, "sum", "balance")
-    if has_word(label, "sum", "carried"):
-        return "carried"
-    if is_balance and has_word(label, "sum", "opening"):
-        return "opening"
-    if is_balance and has_word(label, "sum", "closing"):
-        return "closing"
-    direction = read_direction(label, is_owed=None)
-    return "in" if direction == "in" else "out" if direction == "out" else "other"
-
-
-def _is_sum_label(text: str) -> bool:
-    return _classify_sum(text) in ("opening", "closing", "carried") or has_word(text, "sum", "total")
+    is_balance, direction = has_word(label, "sum", "balance"), read_direction(label, is_owed=None)
+    kinds: tuple[tuple[PrintedSumKind, bool], ...] = (
+        ("carried", has_word(label, "sum", "carried")),
+        ("opening", is_balance and has_word(label, "sum", "opening")),
+        ("closing", is_balance and has_word(label, "sum", "closing")),
+        ("in", direction == "in"),
+        ("out", direction == "out"),
+    )
+    return next((kind for kind, is_named in kinds if is_named), "other")
 
 
 def _classify_title(title: str) -> ColumnRole:
-    if has_word(title, "column", "balance"):
-        return "balance"
-    if has_word(title, "column", "foreign"):
-        return "foreign"
     direction = read_direction(title, is_owed=None)
-    if direction:
-        return "credit" if direction == "in" else "debit"
-    if has_word(title, "column", "reference") or has_word(title, "column", "check"):
-        return "reference"
-    return "amount" if has_word(title, "column", "amount") or has_word(title, "direction", "payment") else ""
-
-
-def _settle_balance_column(columns: list[AuditColumn], rows: Sequence[_ScannedLine]) -> list[AuditColumn]:
-    """Call the column the balance whose differences are the rows' other amounts, whatever its title says."""
-    for position, column in enumerate(columns):
-        if len(columns) > 1 and column.role != "balance" and _is_running_balance(column, rows):
-            columns[position] = column._replace(role="balance")
-            break
-    return columns
+    roles: tuple[tuple[ColumnRole, bool], ...] = (
+        ("balance", has_word(title, "column", "balance")),
+        ("foreign", has_word(title, "column", "foreign")),
+        ("credit", direction == "in"),
+        ("debit", direction == "out"),
+        ("reference", has_word(title, "column", "reference") or has_word(title, "column", "check")),
+        ("amount", has_word(title, "column", "amount") or has_word(title, "direction", "payment")),
+    )
+    return next((role for role, is_named in roles if is_named), "")
 
 
 def _is_running_balance(column: AuditColumn, rows: Sequence[_ScannedLine]) -> bool:
-    pairs = 0
     steps = []
     for row, next_row in pairwise(rows):
         balance, next_balance = (
@@ -796,7 +773,6 @@ def _is_running_balance(column: AuditColumn, rows: Sequence[_ScannedLine]) -> bo
             for each in (row, next_row)
         )
         if balance and next_balance:
-            pairs += 1
             step = abs(next_balance.signed_value - balance.signed_value)
             others = {
                 amount.value
@@ -805,7 +781,7 @@ def _is_running_balance(column: AuditColumn, rows: Sequence[_ScannedLine]) -> bo
                 if amount not in (balance, next_balance)
             }
             steps.append(step in others)
-    return pairs >= 3 and sum(steps) >= 0.7 * pairs
+    return len(steps) >= 3 and sum(steps) >= 0.7 * len(steps)
 
 
 def _find_account_name(line: _ScannedLine) -> str:

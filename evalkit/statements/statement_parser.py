@@ -7,16 +7,18 @@ printed sum), or is listed as left over with a reason. Rows outside all regions 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import lru_cache
+from itertools import product
 from typing import Literal, get_args
 
 from pydantic import Field
 
 from evalkit.core.records import LazyStrictRecord
-from evalkit.documents.bundle import Box, DocumentBundle, enclose_boxes
-from evalkit.statements.balance_directions import BalanceRow, derive_amounts_from_balances
+from evalkit.documents.bundle import Box, enclose_boxes
 from evalkit.statements.bank_vocabulary import match_at_line_start
 from evalkit.statements.dates import PartialDate, StatementPeriod, resolve_date
 from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, parse_trailing_amount
@@ -24,7 +26,7 @@ from evalkit.statements.statement_period import find_statement_period
 from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
 from evalkit.statements.table_panels import split_lines_into_panels
 from evalkit.statements.table_row import TableRow
-from evalkit.statements.text_lines import PageWord, TextLine, group_words_into_lines, join_cents
+from evalkit.statements.text_lines import TextLine, join_cents
 
 LeftoverReason = Literal[
     "it belongs to no transaction",
@@ -48,6 +50,8 @@ _FURNITURE_SUM_KINDS: tuple[tuple[ColumnName, SumKind], ...] = (
     ("balance", "carried"), ("amount", "subtotal"), ("credit", "deposits_subtotal"), ("debit", "withdrawals_subtotal"),
 )  # fmt: skip
 _FURNITURE_KINDS = frozenset(kind for _, kind in _FURNITURE_SUM_KINDS)
+#: Most unmarked amounts between two printed balances; more would fit too many ways.
+_MAX_UNSIGNED_AMOUNTS = 10
 #: The end of a heading that is repeated on the next page, such as "(continued)".
 _CONTINUED_SUFFIX = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
 
@@ -118,11 +122,6 @@ class ParsedStatement(LazyStrictRecord):
     """Lines outside all regions with a date and an amount in the template's columns."""
 
 
-def parse_statement(template: StatementTemplate, bundle: DocumentBundle) -> ParsedStatement:
-    """Read a statement with a template: transactions, printed sums, unread lines."""
-    return parse_statement_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
-
-
 def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]) -> ParsedStatement:
     """Read a statement whose words are already grouped into lines, by page."""
     if template.amounts.decimal == " ":
@@ -130,7 +129,7 @@ def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[S
     period = find_statement_period(template.dates, template.reconciliation.closing, lines_by_page)
     parser = _StatementParser(template, period)
     for page_number, lines in enumerate(lines_by_page, 1):
-        panels = template.find_region_panels(page_number, len(lines_by_page))
+        panels = template.find_regions(page_number, len(lines_by_page))
         placed_lines = split_lines_into_panels(lines, panels)
         for position, (line, line_in_region) in enumerate(placed_lines):
             parser.consume_line(
@@ -141,30 +140,17 @@ def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[S
 
 @dataclass
 class _OpenTransaction:
+    """A transaction whose next lines may follow."""
+
     partial_date: PartialDate
-    first_line: TextLine
     section: str
-    description_lines: list[str] = field(default_factory=list)
-    """The description's text, line by line."""
+    rows: list[TableRow] = field(default_factory=list)
+    """Its lines, in order."""
+    main_row: TableRow | None = None
+    """The line with the amount; the line with the date before the amount is read."""
     amount: Decimal | None = None
-    balance: Decimal | None = None
-    check_number: str = ""
-    is_ocr_corrected: bool = False
     is_unsigned: bool = False
     """True if only the printed balances say which way the money went."""
-    lines: list[TextLine] = field(default_factory=list)
-    """Its lines on the page, in order."""
-
-    def append_line(self, line: TextLine, description_words: Sequence[PageWord]) -> None:
-        """Add a line to the transaction; its description words extend the description."""
-        if text := " ".join(word.text for word in description_words):
-            self.description_lines.append(text)
-        self.lines.append(line)
-
-    def join_lines(self) -> TextLine:
-        """Join all lines into one, so that no word is lost if the row is no transaction."""
-        words = tuple(word for line in self.lines for word in line.words)
-        return TextLine(self.first_line.page_number, words, self.first_line.is_ocr_text)
 
 
 class _StatementParser:
@@ -191,29 +177,17 @@ class _StatementParser:
         self._printed_sums: list[PrintedSum] = []
         self._leftovers: list[LeftoverText] = []
         self._rows_outside_regions: list[LeftoverText] = []
-        reconciliation = template.reconciliation
+        sum_labels = template.reconciliation
+        #: The totals by the key of their label in the patterns of sums.
+        self._totals = {
+            f"total {position}": total for position, total in enumerate(sum_labels.total) if total.of != "columns"
+        }
         self._sum_patterns = {
-            "opening": reconciliation.opening,
-            "closing": reconciliation.closing,
-            **{
-                f"total {position}": (total.label,)
-                for position, total in enumerate(reconciliation.total)
-                if total.of != "columns"
-            },
+            "opening": sum_labels.opening,
+            "closing": sum_labels.closing,
+            **{key: (total.label,) for key, total in self._totals.items()},
         }
         self._title_words_by_column = {column.name: set(column.title.casefold().split()) for column in template.columns}
-        #: The rules in order; the first rule that returns True decides what the line means.
-        self._heading_rules: tuple[Callable[[TableRow], bool], ...] = (
-            self._is_table_header,
-            self._consume_account_heading,
-            self._consume_section_heading,
-        )
-        self._line_rules: tuple[Callable[[TableRow], bool], ...] = (
-            self._consume_printed_sum,
-            self._consume_furniture_line,
-            self._consume_transaction,
-            self._consume_continuation,
-        )
 
     def consume_line(self, line: TextLine, line_in_region: TextLine | None, lines_below: Sequence[TextLine]) -> None:
         """Read one line of a page.
@@ -228,8 +202,7 @@ class _StatementParser:
         self._top = line.box[1]
         self._lines_below = lines_below
         row = TableRow(self._template, line_in_region or line)
-        is_heading = any(rule(row) for rule in self._heading_rules)
-        if is_heading:
+        if self._is_table_header(row) or self._consume_account_heading(row) or self._consume_section_heading(row):
             self._line_above = line
             self._has_table_ended = self._has_table_ended and line_in_region is None
             return
@@ -238,7 +211,13 @@ class _StatementParser:
         )
         self._is_inside_region = line_in_region is not None and not self._has_table_ended
         if self._is_inside_region:
-            if not any(rule(row) for rule in self._line_rules):
+            # The first rule that returns True decides what the line means.
+            if not (
+                self._consume_printed_sum(row)
+                or self._consume_furniture_line(row)
+                or self._consume_transaction(row)
+                or self._consume_continuation(row)
+            ):
                 is_list = row.has_no_text and self._has_trailing_amount(row.line)
                 self._add_leftover(
                     row.line, "it has dates behind its amounts" if is_list else "it belongs to no transaction"
@@ -264,23 +243,26 @@ class _StatementParser:
 
     def _sign_by_balances(self) -> None:
         """Give unmarked amounts the direction by which the printed balances change."""
-        rows = [
-            BalanceRow(row.account, row.amount, row.balance, position in self._unsigned_positions)
-            for position, row in enumerate(self._transactions)
-        ]
         balances: dict[tuple[str, str], Decimal] = {
             (printed_sum.account, printed_sum.kind): printed_sum.value for printed_sum in reversed(self._printed_sums)
         }
         is_newest_first = self._template.rows.order == "newest_first"
-        amounts = derive_amounts_from_balances(rows, balances, is_newest_first=is_newest_first)
+        amounts = derive_amounts_from_balances(
+            self._transactions, self._unsigned_positions, balances, is_newest_first=is_newest_first
+        )
         transactions, self._transactions = self._transactions, []
         for row, amount in zip(transactions, amounts, strict=True):
             if amount is not None:
                 self._transactions.append(row.model_copy(update={"amount": amount}))
                 continue
-            reason: LeftoverReason = "no heading says which way the money went"
-            box = enclose_boxes(row.boxes)
-            self._leftovers.append(LeftoverText(page=row.page, text=row.description, box=box, reason=reason))
+            self._leftovers.append(
+                LeftoverText(
+                    page=row.page,
+                    text=row.description,
+                    box=enclose_boxes(row.boxes),
+                    reason="no heading says which way the money went",
+                )
+            )
 
     # Meanings of a line
 
@@ -304,14 +286,13 @@ class _StatementParser:
         return True
 
     def _consume_section_heading(self, row: TableRow) -> bool:
-        if row.partial_date or self._has_trailing_amount(row.line):
+        sections = self._template.rows.section
+        section = next((section for section in sections if match_at_line_start(section.heading, row.line.text)), None)
+        if section is None or row.partial_date or self._has_trailing_amount(row.line):
             return False
-        for section in self._template.rows.section:
-            if match_at_line_start(section.heading, row.line.text):
-                self._finish_open_transaction()
-                self._section, self._direction = _strip_continued_suffix(row.line.text), section.direction
-                return True
-        return False
+        self._finish_open_transaction()
+        self._section, self._direction = _strip_continued_suffix(row.line.text), section.direction
+        return True
 
     def _consume_printed_sum(self, row: TableRow) -> bool:
         if row.partial_date:
@@ -332,9 +313,8 @@ class _StatementParser:
         if not any(match_at_line_start(label, row.line.text) for label in labels):
             return False
         column_kinds: tuple[tuple[ColumnName, str], ...] = (("debit", "withdrawals"), ("credit", "deposits"))
-        label = " ".join(word.text for word in row.description_words)
         labelled_amounts = [
-            LabelledAmount(kind, label, row.amounts_by_column[column_name], row.line.page_box)
+            LabelledAmount(kind, row.description, row.amounts_by_column[column_name], row.line.page_box)
             for column_name, kind in column_kinds
             if column_name in row.amounts_by_column
         ]
@@ -345,23 +325,16 @@ class _StatementParser:
 
         False if the line is no such row.
         """
-        text = " ".join(word.text for word in row.description_words)
-        kinds = (
-            kind
-            for kind in ("opening", "closing")
-            if any(match_at_line_start(pattern, text) for pattern in self._sum_patterns[kind])
-        )
-        kind, amount = (
-            next(kinds, None),
-            row.amounts_by_column.get("balance") or next(iter(row.amounts_by_column.values()), None),
-        )
-        if kind is None or amount is None:
-            return False
-        return self._add_printed_sums([LabelledAmount(kind, text, amount, row.line.page_box)], row.line)
+        amount = row.amounts_by_column.get("balance") or next(iter(row.amounts_by_column.values()), None)
+        for kind in ("opening", "closing"):
+            if amount and any(match_at_line_start(pattern, row.description) for pattern in self._sum_patterns[kind]):
+                labelled_amount = LabelledAmount(kind, row.description, amount, row.line.page_box)
+                return self._add_printed_sums([labelled_amount], row.line)
+        return False
 
     def _consume_furniture_line(self, row: TableRow) -> bool:
         # A dated row may have only a balance: "1 May Balance brought forward 1,200.00".
-        text = " ".join(word.text for word in row.description_words) if row.partial_date else row.line.text
+        text = row.description if row.partial_date else row.line.text
         if (row.partial_date and row.has_money_movement) or not any(
             match_at_line_start(pattern, text) for pattern in self._template.rows.furniture
         ):
@@ -391,32 +364,26 @@ class _StatementParser:
             signed_amount = row.amounts_by_column["amount"].magnitude
         if row.has_money_movement and signed_amount is None:
             return self._add_leftover(row.line, "no heading says which way the money went")
-        if row.partial_date is None and self._open_transaction and self._open_transaction.amount is None:
-            open_transaction = self._open_transaction
-        else:
-            if row.partial_date is None and not (self._template.rows.date_once and self._last_day):
+        open_transaction = self._open_transaction
+        if row.partial_date or open_transaction is None or open_transaction.amount is not None:
+            day = row.partial_date or (self._last_day if self._template.rows.date_once else None)
+            if day is None:
                 return self._add_leftover(row.line, "it has an amount and no date")
             self._finish_open_transaction()
-            self._last_day = row.partial_date or self._last_day
-            assert self._last_day is not None  # noqa: S101 - either the row has a date or an earlier row had
-            open_transaction = self._open_transaction = _OpenTransaction(self._last_day, row.line, self._section)
-        open_transaction.amount, open_transaction.balance = signed_amount, row.get_signed_balance()
+            self._last_day = day
+            open_transaction = self._open_transaction = _OpenTransaction(day, self._section)
+        open_transaction.main_row, open_transaction.amount = row, signed_amount
         open_transaction.is_unsigned = is_unsigned
-        check_number = " ".join(word.text for word in row.words_by_column.get("check_number", ()))
-        open_transaction.check_number = check_number or open_transaction.check_number
-        open_transaction.is_ocr_corrected = row.is_ocr_corrected
-        open_transaction.append_line(row.line, row.description_words)
+        open_transaction.rows.append(row)
         if unplaced_words := row.words_by_column.get(None):
-            self._add_leftover(
-                TextLine(row.line.page_number, unplaced_words, row.line.is_ocr_text), "it stands in no column"
-            )
+            self._add_leftover(replace(row.line, words=unplaced_words), "it stands in no column")
         return True
 
     def _consume_continuation(self, row: TableRow) -> bool:
         open_transaction, row_rules = self._open_transaction, self._template.rows
         if open_transaction is None or row_rules.continuation == "none":
             return False
-        last_line = open_transaction.lines[-1]
+        last_line = open_transaction.rows[-1].line
         line_above = last_line if last_line.page_number == row.line.page_number else self._line_above
         if (
             line_above is None
@@ -424,7 +391,7 @@ class _StatementParser:
             or not set(row.words_by_column) <= {"description", "other"}
         ):
             return False
-        open_transaction.append_line(row.line, row.description_words)
+        open_transaction.rows.append(row)
         return True
 
     def _has_trailing_amount(self, line: TextLine) -> bool:
@@ -438,30 +405,36 @@ class _StatementParser:
         open_transaction, self._open_transaction = self._open_transaction, None
         if open_transaction is None:
             return
+        rows, main_row, amount = open_transaction.rows, open_transaction.main_row, open_transaction.amount
         resolved_date = resolve_date(open_transaction.partial_date, self._period)
-        if open_transaction.amount is None:
-            self._add_leftover(open_transaction.join_lines(), "it has a date and no amount")
-            return
-        if not open_transaction.description_lines and self._template.find_column("description"):
-            self._add_leftover(open_transaction.join_lines(), "it does not say what it was")
-            return
-        if resolved_date is None:
-            self._add_leftover(open_transaction.join_lines(), "its year is not known")
+        descriptions = list(filter(None, (row.description for row in rows)))
+        is_undescribed = not descriptions and self._template.find_column("description") is not None
+        if main_row is None or amount is None or is_undescribed or resolved_date is None:
+            # All lines as one, so that no word is lost.
+            line = replace(rows[0].line, words=tuple(word for row in rows for word in row.line.words))
+            self._add_leftover(
+                line,
+                "it has a date and no amount"
+                if amount is None
+                else "it does not say what it was"
+                if is_undescribed
+                else "its year is not known",
+            )
             return
         if open_transaction.is_unsigned:
             self._unsigned_positions.add(len(self._transactions))
         self._transactions.append(
             Transaction(
                 date=resolved_date.isoformat(),
-                description=self._template.rows.joint.join(open_transaction.description_lines),
-                amount=open_transaction.amount,
-                balance=open_transaction.balance,
-                check_number=open_transaction.check_number,
-                page=open_transaction.first_line.page_number,
-                boxes=tuple(line.page_box for line in open_transaction.lines),
+                description=self._template.rows.joint.join(descriptions),
+                amount=amount,
+                balance=main_row.get_signed_balance(),
+                check_number=next(filter(None, (row.check_number for row in reversed(rows))), ""),
+                page=rows[0].line.page_number,
+                boxes=tuple(row.line.page_box for row in rows),
                 account=self._account,
                 section=open_transaction.section,
-                is_mended=open_transaction.is_ocr_corrected,
+                is_mended=main_row.is_ocr_corrected,
             )
         )
 
@@ -478,28 +451,24 @@ class _StatementParser:
         # A row may continue below the sums that are carried to the next page.
         if labelled_amount.kind not in _FURNITURE_KINDS:
             self._finish_open_transaction()
-        is_part = False
-        is_debt_balance = self._template.amounts.balance == "owed"
-        if labelled_amount.kind.startswith("total "):
-            total = self._template.reconciliation.total[int(labelled_amount.kind.split()[1])]
-            kind, is_part = _SUM_KIND_BY_NAME[total.of], total.part
-        else:
-            kind = _SUM_KIND_BY_NAME[labelled_amount.kind]
-            # If the label "Balance on …" stands for both balances, the first is the opening balance and the next the
-            # closing one.
-            matches_both_labels = kind == "opening" and any(
-                match_at_line_start(candidate, labelled_amount.label) for candidate in self._sum_patterns["closing"]
-            )
-            if matches_both_labels and any(
-                candidate.kind == "opening" and candidate.account == self._account for candidate in self._printed_sums
-            ):
-                kind = "closing"
+        total = self._totals.get(labelled_amount.kind)
+        kind = _SUM_KIND_BY_NAME[total.of if total else labelled_amount.kind]
+        # If the label "Balance on …" stands for both balances, the first is the opening balance and the next the
+        # closing one.
+        if (
+            kind == "opening"
+            and any(match_at_line_start(pattern, labelled_amount.label) for pattern in self._sum_patterns["closing"])
+            and any(other.kind == "opening" and other.account == self._account for other in self._printed_sums)
+        ):
+            kind = "closing"
         self._printed_sums.append(
             PrintedSum(
                 kind=kind,
                 value=labelled_amount.amount.magnitude
                 if kind in ("deposits", "withdrawals", "deposits_subtotal", "withdrawals_subtotal")
-                else labelled_amount.amount.compute_signed_balance(is_debt_if_unmarked=is_debt_balance),
+                else labelled_amount.amount.compute_signed_balance(
+                    is_debt_if_unmarked=self._template.amounts.balance == "owed"
+                ),
                 label=labelled_amount.label,
                 page=line.page_number,
                 box=labelled_amount.box,
@@ -507,7 +476,7 @@ class _StatementParser:
                 section=self._section if self._is_inside_region else "",
                 after=sum(candidate.account == self._account for candidate in self._transactions)
                 + bool(self._open_transaction and self._open_transaction.amount is not None),
-                is_part=is_part,
+                is_part=bool(total and total.part),
             )
         )
 
@@ -518,3 +487,65 @@ def _build_leftover(line: TextLine, reason: LeftoverReason) -> LeftoverText:
 
 def _strip_continued_suffix(text: str) -> str:
     return _CONTINUED_SUFFIX.sub("", text).strip()
+
+
+# Directions by the printed balances
+
+
+def derive_amounts_from_balances(
+    rows: Sequence[Transaction],
+    unsigned_positions: AbstractSet[int],
+    balances: Mapping[tuple[str, str], Decimal],
+    *,
+    is_newest_first: bool,
+) -> list[Decimal | None]:
+    """Return each row's signed amount; None if no or several directions fit.
+
+    ``unsigned_positions``: the rows whose amount has no sign yet. ``balances``: printed balances by account and kind, ``opening`` or ``closing``.
+    """
+    amounts: list[Decimal | None] = [row.amount for row in rows]
+    for account in {rows[position].account for position in unsigned_positions}:
+        positions = [position for position, row in enumerate(rows) if row.account == account]
+        opening, closing = balances.get((account, "opening")), balances.get((account, "closing"))
+        for start, target, run in _split_at_balances(
+            rows, positions[::-1] if is_newest_first else positions, opening, closing
+        ):
+            unsigned = [position for position in run if position in unsigned_positions]
+            signed_total = sum((rows[position].amount for position in run if position not in unsigned), Decimal(0))
+            solution = (
+                None
+                if start is None or target is None
+                else _find_only_signs(
+                    tuple(rows[position].amount for position in unsigned), target - start - signed_total
+                )
+            )
+            for number, position in enumerate(unsigned):
+                amounts[position] = solution[number] if solution else None
+    return amounts
+
+
+def _split_at_balances(
+    rows: Sequence[Transaction], positions: Sequence[int], opening: Decimal | None, closing: Decimal | None
+) -> Iterator[tuple[Decimal | None, Decimal | None, list[int]]]:
+    """Split the rows, in order of time, into runs between two printed balances."""
+    balance, run = opening, list[int]()
+    for position in positions:
+        run.append(position)
+        if (printed_balance := rows[position].balance) is not None:
+            yield balance, printed_balance, run
+            balance, run = printed_balance, []
+    if run:
+        yield balance, closing, run
+
+
+@lru_cache(maxsize=4096)  # the builder reads the same rows for every hypothesis
+def _find_only_signs(magnitudes: tuple[Decimal, ...], target: Decimal) -> tuple[Decimal, ...] | None:
+    """Return the signed amounts that add up to ``target``; None unless exactly one choice does."""
+    if len(magnitudes) > _MAX_UNSIGNED_AMOUNTS:
+        return None
+    solutions = {
+        signed
+        for signs in product((1, -1), repeat=len(magnitudes))
+        if sum(signed := tuple(sign * magnitude for sign, magnitude in zip(signs, magnitudes, strict=True))) == target
+    }
+    return solutions.pop() if len(solutions) == 1 else None

@@ -37,35 +37,34 @@ def find_statement_period(
     date_formats = dates.period_formats or dates.formats
     if not dates.period:
         return _find_unlabelled_period(closing_labels, lines_by_page, date_formats)
-    for lines in lines_by_page:
-        for line, line_below in zip_longest(lines, lines[1:]):
-            for _, text in find_date_labels_and_nearby_texts(line, line_below, dates.period):
-                if period := build_statement_period(list(find_dates_in_text(text, date_formats))):
-                    return period
-    return None
+    texts = (text for _, text in find_date_labels_and_nearby_texts(lines_by_page, dates.period))
+    periods = (build_statement_period(list(find_dates_in_text(text, date_formats))) for text in texts)
+    return next(filter(None, periods), None)
 
 
 def find_date_labels_and_nearby_texts(
-    line: TextLine, line_below: TextLine | None, label_patterns: Sequence[str]
+    lines_by_page: Sequence[Sequence[TextLine]], label_patterns: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """Find labels at the start of cells, with the texts that may contain their dates.
 
     Each label comes twice: with the text from its cell to the line's end, and with the cells of the line below that
     begin with a date. Texts end where a payment's due date begins.
     """
-    cells = line.cells
-    due_positions = [position for position, cell in enumerate(cells) if _is_due_label(cell.text)]
-    dates_below = [
-        cell.text
-        for cell in (line_below.cells if line_below else ())
-        if _STARTS_WITH_DATE.match(cell.text) and _find_nearest_cell(cells, cell) not in due_positions
-    ]
-    for position, cell in enumerate(cells):
-        if label := next(
-            (match.group() for pattern in label_patterns if (match := match_at_line_start(pattern, cell.text))), None
-        ):
-            yield label, _cut_at_due_date(" ".join(other_cell.text for other_cell in cells[position:]))
-            yield label, " ".join(dates_below)
+    for line, line_below in (pair for lines in lines_by_page for pair in zip_longest(lines, lines[1:])):
+        cells = line.cells
+        due_positions = [position for position, cell in enumerate(cells) if _is_due_label(cell.text)]
+        dates_below = [
+            cell.text
+            for cell in (line_below.cells if line_below else ())
+            if _STARTS_WITH_DATE.match(cell.text) and _find_nearest_cell(cells, cell) not in due_positions
+        ]
+        for position, cell in enumerate(cells):
+            if label := next(
+                (match.group() for pattern in label_patterns if (match := match_at_line_start(pattern, cell.text))),
+                None,
+            ):
+                yield label, _cut_at_due_date(" ".join(other_cell.text for other_cell in cells[position:]))
+                yield label, " ".join(dates_below)
 
 
 def build_statement_period(partial_dates: Sequence[PartialDate]) -> StatementPeriod | None:
@@ -92,7 +91,9 @@ def _find_unlabelled_period(
     first_page_lines = lines_by_page[0] if lines_by_page else ()
     all_lines = [line for lines in lines_by_page for line in lines]
     for line in first_page_lines:
-        if any(_AMOUNT_WORD.fullmatch(word.text) and not _is_date(word.text) for word in line.words):
+        if any(
+            _AMOUNT_WORD.fullmatch(word.text) and not parse_partial_date(word.text, DATE_FORMATS) for word in line.words
+        ):
             continue  # a transaction with its booking date and its value date
         period = build_statement_period(list(find_dates_in_text(_cut_at_due_date(line.text), date_formats)))
         if period and period.start and (period.end - period.start).days in _PERIOD_LENGTH_DAYS:
@@ -135,7 +136,3 @@ def _find_nearest_cell(cells: Sequence[TextLine], cell: TextLine) -> int:
             abs(sum(cells[position].box[::2]) - sum(cell.box[::2])) / 2,
         ),
     )
-
-
-def _is_date(text: str) -> bool:
-    return parse_partial_date(text, DATE_FORMATS) is not None

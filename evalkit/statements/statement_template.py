@@ -19,7 +19,6 @@ from evalkit.documents.bundle import Box
 from evalkit.statements.amounts import DecimalSeparator, SignMark
 from evalkit.statements.bank_vocabulary import LinePattern
 from evalkit.statements.dates import validate_date_format
-from evalkit.statements.table_panels import TablePanel
 from evalkit.store.toml_records import parse_toml_record
 
 SCHEMA_VERSION = 1
@@ -218,14 +217,9 @@ class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_al
         """Return the column of this name; None if the template has none."""
         return next((column for column in self.columns if column.name == name), None)
 
-    def find_region_boxes(self, page_number: int, total_pages: int) -> tuple[Box, ...]:
-        """Return the boxes of the regions for a page (from 1), in the order of the file."""
-        return tuple(self.regions[position].box for position in self.find_region_indices(page_number, total_pages))
-
-    def find_region_panels(self, page_number: int, total_pages: int) -> tuple[TablePanel, ...]:
-        """Return the regions for a page (from 1) as panels, in the order of the file."""
-        indices = self.find_region_indices(page_number, total_pages)
-        return tuple(TablePanel(self.regions[position].box, self.regions[position].shift) for position in indices)
+    def find_regions(self, page_number: int, total_pages: int) -> tuple[Region, ...]:
+        """Return the regions for a page (from 1), in the order of the file."""
+        return tuple(self.regions[position] for position in self.find_region_indices(page_number, total_pages))
 
     def find_region_indices(self, page_number: int, total_pages: int) -> tuple[int, ...]:
         """Return the positions in ``regions`` (from 0) of the regions for a page (from 1)."""

@@ -7,18 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from evalkit.documents.bundle import Box
+from evalkit.core.grouping import group_by
+from evalkit.statements.statement_template import Region
 from evalkit.statements.text_lines import PageWord, TextLine
 
 _AMOUNTS_ONLY = re.compile(r"[^\w]*(?:[A-Z]{1,3}\b\s*)?\d[\d.,' ]*[.,]\d\d\b[^\w]*(?:[A-Z]{1,3})?")
-
-
-class TablePanel(NamedTuple):
-    """A part of a page that is read on its own, before the parts to its right."""
-
-    box: Box
-    shift: float = 0.0
-    """Distance of the panel's columns from those of the first panel, in page widths."""
 
 
 class PlacedLine(NamedTuple):
@@ -30,7 +23,7 @@ class PlacedLine(NamedTuple):
     """Its words inside the panel, where they would be in the first panel; None outside all panels."""
 
 
-def split_lines_into_panels(lines: Sequence[TextLine], panels: Sequence[TablePanel]) -> list[PlacedLine]:
+def split_lines_into_panels(lines: Sequence[TextLine], panels: Sequence[Region]) -> list[PlacedLine]:
     """Order the lines of a page by panel, and divide those that reach into several.
 
     A line with a cell across the edge of a panel, or with a label and an amount on either side, is not divided: it ends
@@ -67,20 +60,19 @@ def shift_line(line: TextLine, shift: float) -> TextLine:
     return replace(line, words=tuple(map(shift_word, line.words)))
 
 
-def _divide_line(line: TextLine, panels: Sequence[TablePanel]) -> dict[int, TextLine]:
+def _divide_line(line: TextLine, panels: Sequence[Region]) -> dict[int, TextLine]:
     """Divide a line by panel, from the left; the last position is for words outside all."""
-    words_by_position: dict[int, list[PageWord]] = {}
-    for word in line.words:
-        center_y = (word.box[1] + word.box[3]) / 2
-        position = next(
+    words_by_position = group_by(
+        line.words,
+        lambda word: next(
             (
                 number
-                for number, (box, _) in enumerate(panels)
-                if box[0] <= word.center_x <= box[2] and box[1] <= center_y <= box[3]
+                for number, (x0, y0, x1, y1) in enumerate(panel.box for panel in panels)
+                if x0 <= word.center_x <= x1 and y0 <= (word.box[1] + word.box[3]) / 2 <= y1
             ),
             len(panels),
-        )
-        words_by_position.setdefault(position, []).append(word)
+        ),
+    )
     if len(words_by_position) == 1:
         return dict.fromkeys(words_by_position, line)
     return {position: replace(line, words=tuple(words)) for position, words in words_by_position.items()}

@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Literal
 
+from evalkit.core.grouping import group_by
 from evalkit.statements.amounts import MINUS_MARKS, Amount, get_sign_mark, parse_amount
 from evalkit.statements.dates import DATE_FORMATS, PartialDate, parse_partial_date
 from evalkit.statements.printed_sums import parse_trailing_amount
@@ -27,13 +28,12 @@ class TableRow:
     @cached_property
     def words_by_column(self) -> dict[ColumnName | None, tuple[PageWord, ...]]:
         """The words by the column that contains their middle; key None: in no column."""
-        words_by_column: dict[ColumnName | None, tuple[PageWord, ...]] = {}
-        for word in self.line.words:
-            column_name = next(
-                (column.name for column in self.template.columns if column.x[0] <= word.center_x < column.x[1]), None
-            )
-            words_by_column[column_name] = (*words_by_column.get(column_name, ()), word)
-        return words_by_column
+        columns = self.template.columns
+        words_by_column = group_by(
+            self.line.words,
+            lambda word: next((column.name for column in columns if column.x[0] <= word.center_x < column.x[1]), None),
+        )
+        return {column_name: tuple(words) for column_name, words in words_by_column.items()}
 
     @cached_property
     def date_and_words_after(self) -> tuple[PartialDate | None, tuple[PageWord, ...]]:
@@ -127,15 +127,20 @@ class TableRow:
         )
 
     @cached_property
-    def description_words(self) -> tuple[PageWord, ...]:
-        """The words of the description, including those that reach into other columns."""
+    def description(self) -> str:
+        """The description, with the words that reach into other columns."""
         overflow_words = [
             word
             for column_name, trailing_amount in self._trailing_amount_by_column.items()
             for word in self.words_by_column[column_name][: trailing_amount[1] if trailing_amount else None]
         ]
         words = (*self.date_and_words_after[1], *self.words_by_column.get("description", ()), *overflow_words)
-        return tuple(sorted(words, key=lambda word: word.box[0]))
+        return " ".join(word.text for word in sorted(words, key=lambda word: word.box[0]))
+
+    @property
+    def check_number(self) -> str:
+        """The check number; empty if there is none."""
+        return " ".join(word.text for word in self.words_by_column.get("check_number", ()))
 
     @cached_property
     def _trailing_amount_by_column(self) -> dict[ColumnName, tuple[Amount, int] | None]:

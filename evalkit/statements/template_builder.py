@@ -8,14 +8,15 @@ only if it reads the statement as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
 from operator import attrgetter, not_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from evalkit.core.grouping import group_pairs
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, UsageError
@@ -162,20 +163,19 @@ def _generate_column_names(layout: LayoutSurvey) -> Iterator[tuple[tuple[ColumnN
     )
     possible_names: tuple[ColumnName, ...] = ("amount", "debit", "credit", "balance", "other")
     for column_names in product(possible_names, repeat=len(amount_columns)):
-        used_names = [name for name in column_names if name != "other"]
-        if len(used_names) != len(set(used_names)) or not (
-            {"amount"} & set(used_names) or {"debit", "credit"} <= set(used_names)
+        used_names = tuple(name for name in column_names if name != "other")
+        sides = {"debit", "credit"} & set(used_names)
+        has_one_meaning = not sides if "amount" in used_names else len(sides) == len(_SIDES)
+        if (
+            has_one_meaning
+            and len(used_names) == len(set(used_names))
+            and not (sides and _share_rows(*(amount_columns[column_names.index(name)] for name in _SIDES)))
         ):
-            continue
-        if "amount" in used_names and {"debit", "credit"} & set(used_names):
-            continue
-        if "debit" in used_names and _share_rows(*(amount_columns[column_names.index(name)] for name in _SIDES)):
-            continue
-        title_score = sum(map(_score_title, column_names, title_names))
-        yield (
-            (*skipped_names, *column_names),
-            title_score + (0.1 if tuple(used_names) in usual_combinations else 0) - 0.3 * column_names.count("other"),
-        )
+            title_score = sum(map(_score_title, column_names, title_names))
+            yield (
+                (*skipped_names, *column_names),
+                title_score + (0.1 if used_names in usual_combinations else 0) - 0.3 * column_names.count("other"),
+            )
 
 
 def _share_rows(left_column: AlignedColumn, right_column: AlignedColumn) -> bool:
@@ -199,21 +199,17 @@ def _score_title(name: ColumnName, names_in_title: set[str] | None) -> float:
 
 def _match_titles_to_column_names(layout: LayoutSurvey, amount_column: AlignedColumn) -> set[str] | None:
     """Return the meanings that the column's title may have; None if it has no title."""
-    title_names: set[str] | None = None
-    for line in layout.header_lines:
-        for cell in line.cells:
-            if amount_column.overlaps(cell.box[0], cell.box[2]):
-                title_names = title_names or set()
-                if direction := layout.kind_evidence.find_own_direction(cell.text):
-                    title_names.add("credit" if direction == "deposit" else "debit")
-                    continue
-                matching_names = (
-                    name
-                    for name, pattern in load_bank_vocabulary().columns.items()
-                    if match_at_line_start(pattern, cell.text)
-                )
-                title_names.update(islice(matching_names, 1))
-    return title_names and title_names & {"amount", "debit", "credit", "balance"}
+    titles = amount_column.list_titles(layout.header_lines)
+    name_by_direction: Mapping[Direction | None, str] = {"deposit": "credit", "withdrawal": "debit"}
+    title_names = {
+        name_by_direction.get(layout.kind_evidence.find_own_direction(title))
+        or next(
+            (name for name, pattern in load_bank_vocabulary().columns.items() if match_at_line_start(pattern, title)),
+            "",
+        )
+        for title in titles
+    }
+    return title_names & {"amount", "debit", "credit", "balance"} if titles else None
 
 
 def _generate_amount_rules(
@@ -295,17 +291,16 @@ def _contradicts_marks(amount_rules: AmountRules, marks: set[SignMark | None]) -
 
 def _has_undated_rows(layout: LayoutSurvey) -> bool:
     """Return True if a line between two rows has an amount but no date."""
-    for lines in layout.lines_by_page:
-        row_positions = layout.find_row_start_positions(lines)
-        for line in lines[row_positions[0] : row_positions[-1]] if row_positions else ():
-            right_edge = line.words[-1].box[2]
-            ends_below_amounts = any(
-                amount_column.x0 <= right_edge <= amount_column.x1 + NARROW_MARGIN
-                for amount_column in layout.amount_columns
-            )
-            if ends_below_amounts and not layout.is_row_start(line) and not layout.is_sum_line(line):
-                return True
-    return False
+    return any(
+        not layout.is_row_start(line)
+        and not layout.is_sum_line(line)
+        and any(
+            amount_column.x0 <= line.words[-1].box[2] <= amount_column.x1 + NARROW_MARGIN
+            for amount_column in layout.amount_columns
+        )
+        for lines, row_positions in layout.row_positions_by_page.values()
+        for line in lines[row_positions[0] : row_positions[-1]]
+    )
 
 
 class ConsolidatedIssue(LazyStrictRecord):
@@ -338,17 +333,17 @@ class BuilderRetryInput(LazyStrictRecord):
         Counts the consolidated issues, and all issues of reviewers that rejected the template. Categories without an
         issue are missing.
         """
-        reported_issues = [
-            (consolidated_issue.category, consolidated_issue.severity)
-            for consolidated_issue in self.consolidated_issues
+        reported_issues = [(issue.category, issue.severity) for issue in self.consolidated_issues]
+        reported_issues += [
+            (issue["category"], issue["severity"])
+            for feedback in self.reviewer_feedback.values()
+            if not feedback.get("pass", False)
+            for issue in feedback.get("issues", ())
         ]
-        for feedback in self.reviewer_feedback.values():
-            if not feedback.get("pass", False):
-                reported_issues += [(issue["category"], issue["severity"]) for issue in feedback.get("issues", ())]
-        weight_by_category: dict[TemplateIssueCategory, float] = {}
-        for category, severity in reported_issues:
-            weight_by_category[category] = max(weight_by_category.get(category, 0.0), _WEIGHT_BY_SEVERITY[severity])
-        return weight_by_category
+        return {
+            category: max(_WEIGHT_BY_SEVERITY[severity] for severity in severities)
+            for category, severities in group_pairs(reported_issues).items()
+        }
 
     def list_tried_templates(self) -> tuple[TriedTemplate, ...]:
         """List all rejected templates with the complaints that count, the prior one last.
@@ -433,12 +428,8 @@ def _name_sign_proofs(applied_template: AppliedTemplate, layout: LayoutSurvey) -
 
 
 def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> float:
+    """Score the met sums, the lines that are read, and the agreement of directions with words and headings."""
     evidence = DirectionEvidence(applied_template, layout.kind_evidence)
-    direction_score = _WORDING_WEIGHT * evidence.word_score + _HEADING_WEIGHT * evidence.heading_score
-    return _score_by_met_sums(applied_template) + direction_score
-
-
-def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
     statement, reconciliation = applied_template.statement, applied_template.reconciliation
     running_checks = [check for check in reconciliation.checks if check.name == "running_balance"]
     compared_count = max(sum(row.balance is not None for row in statement.transactions), 1)
@@ -453,7 +444,8 @@ def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
         for check in reconciliation.checks
         if check.name not in ("running_balance", "repeated_rows")
     )
-    return score - _LEFTOVER_PENALTY * (len(statement.left_over) + len(statement.outside))
+    score -= _LEFTOVER_PENALTY * (len(statement.left_over) + len(statement.outside))
+    return score + (_WORDING_WEIGHT * evidence.word_score + _HEADING_WEIGHT * evidence.heading_score)
 
 
 class _TemplateAssembler:
@@ -475,13 +467,15 @@ class _TemplateAssembler:
             else derive_template_id(bank, self._identity.statement, statement_sha256)
         )
         self._sum_labels = derive_sum_labels(layout)
-        self._sections = find_direction_headings(layout)
-        self._account_headings = find_account_heading_patterns(layout)
         self._boxes_by_width = {
             is_wide: find_table_box_by_page(layout, has_wide_regions=is_wide) for is_wide in (False, True)
         }
-        self._table_ends = find_table_end_patterns(layout)
-        self._furniture_patterns = (*load_bank_vocabulary().furniture, *find_repeated_line_patterns(layout))
+        self._row_rules = RowRules(
+            furniture=(*load_bank_vocabulary().furniture, *find_repeated_line_patterns(layout)),
+            section=find_direction_headings(layout),
+            accounts=find_account_heading_patterns(layout),
+            ends=find_table_end_patterns(layout),
+        )
 
     def build_template(self, hypothesis: TemplateHypothesis) -> StatementTemplate:
         """Build the template that reads the statement as the hypothesis assumes."""
@@ -494,14 +488,12 @@ class _TemplateAssembler:
             columns=columns,
             dates=hypothesis.date_rules,
             amounts=hypothesis.amount_rules,
-            rows=RowRules(
-                gap=hypothesis.continuation_gap,
-                date_once=hypothesis.date_once,
-                order=hypothesis.row_order,
-                furniture=self._furniture_patterns,
-                section=self._sections,
-                accounts=self._account_headings,
-                ends=self._table_ends,
+            rows=self._row_rules.model_copy(
+                update={
+                    "gap": hypothesis.continuation_gap,
+                    "date_once": hypothesis.date_once,
+                    "order": hypothesis.row_order,
+                }
             ),
             reconciliation=self._sum_labels,
         )
@@ -562,10 +554,13 @@ def parse_proposed_template(proposal_toml: str, measured_template: StatementTemp
     """
     try:
         parsed_template = parse_template_toml(proposal_toml[:_MAX_PROPOSAL_LENGTH], "proposal")
-        known_patterns = set(_collect_patterns(measured_template.model_dump(mode="json")))
-        sanitised_fields = _escape_unknown_patterns(
-            parsed_template.model_dump(mode="json", by_alias=True), known_patterns
-        )
+        known_patterns: list[str] = []
+
+        def escape_if_unknown(pattern: str) -> str:
+            return pattern if pattern in known_patterns else build_pattern_with_any_numbers(pattern)
+
+        _replace_patterns(measured_template.model_dump(mode="json"), known_patterns.append)
+        sanitised_fields = _replace_patterns(parsed_template.model_dump(mode="json", by_alias=True), escape_if_unknown)
         fixed_fields = {
             "template_id": measured_template.template_id,
             "identity": {**sanitised_fields["identity"], "built_from": measured_template.identity.built_from},
@@ -606,24 +601,10 @@ def _count_findings_by_severity(applied_template: AppliedTemplate) -> tuple[int,
 _PATTERN_FIELDS = frozenset(("period", "furniture", "accounts", "ends", "opening", "closing", "heading", "label"))
 
 
-def _collect_patterns(value: Any, key: str = "") -> Iterator[str]:
+def _replace_patterns(value: Any, get_replacement: Callable[[str], str | None], field: str = "") -> Any:
+    """Return a template's values, from JSON, with other patterns."""
     if isinstance(value, dict):
-        for name, child in value.items():
-            yield from _collect_patterns(child, name)
-    elif isinstance(value, list):
-        for child in value:
-            yield from _collect_patterns(child, key)
-    elif isinstance(value, str) and key in _PATTERN_FIELDS:
-        yield value
-
-
-def _escape_unknown_patterns(value: Any, known_patterns: set[str], key: str = "") -> Any:
-    if isinstance(value, dict):
-        return {name: _escape_unknown_patterns(child, known_patterns, name) for name, child in value.items()}
+        return {name: _replace_patterns(child, get_replacement, name) for name, child in value.items()}
     if isinstance(value, list):
-        return [_escape_unknown_patterns(child, known_patterns, key) for child in value]
-    return (
-        build_pattern_with_any_numbers(value)
-        if isinstance(value, str) and key in _PATTERN_FIELDS and value not in known_patterns
-        else value
-    )
+        return [_replace_patterns(child, get_replacement, field) for child in value]
+    return get_replacement(value) if isinstance(value, str) and field in _PATTERN_FIELDS else value

@@ -6,14 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date, timedelta
-from typing import Literal, NamedTuple
 
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
 from evalkit.statements.layout_survey import LayoutSurvey, survey_layout
 from evalkit.statements.statement_template import TemplateStatus
 
-DriftKind = Literal["column_moved", "column_new", "region_moved", "rows_unread", "dates_changed", "sums_unmet"]
 #: What to do about drift, for a person.
 DRIFT_REMEDY = "Compare the rows with the pages, or draft a template from this statement: `evalkit build-template`, then `evalkit review-template`."
 _PERIOD_MARGIN = timedelta(days=7)
@@ -23,17 +21,10 @@ _HARMLESS_REASONS = ("it belongs to no transaction", "it stands in no column")
 _WORD_BY_CODE = {"%d": "day", "%m": "month", "%b": "month's name", "%Y": "year", "%y": "year"}
 
 
-class TemplateDrift(NamedTuple):
-    """A change of the bank's layout since the template was approved."""
-
-    kind: DriftKind
-    message: str
-    """The change, as a sentence that quotes column titles and labels, but no transaction."""
-
-
-def find_template_drift(applied: AppliedTemplate, statement_sha256: str) -> list[TemplateDrift]:
+def find_template_drift(applied: AppliedTemplate, statement_sha256: str) -> list[str]:
     """List what a stable template does not fit on another statement; empty for a draft.
 
+    Each sentence quotes column titles and labels, but no transaction.
     ``statement_sha256``: hash of the read statement; the statement that the template was built from has no drift.
     """
     template = applied.template
@@ -44,7 +35,7 @@ def find_template_drift(applied: AppliedTemplate, statement_sha256: str) -> list
     return [*survey_drifts, *_find_moved_regions(applied), *_find_unread_rows(applied), *_find_unmet_sums(applied)]
 
 
-def _find_changed_columns(applied: AppliedTemplate, layout: LayoutSurvey) -> Iterator[TemplateDrift]:
+def _find_changed_columns(applied: AppliedTemplate, layout: LayoutSurvey) -> Iterator[str]:
     columns = applied.template.columns
     title_words = {column.name: set(column.title.casefold().split()) for column in columns}
     words = [word for line in layout.header_lines for word in line.words]
@@ -53,22 +44,19 @@ def _find_changed_columns(applied: AppliedTemplate, layout: LayoutSurvey) -> Ite
         if positions and not any(column.x[0] <= position < column.x[1] for position in positions):
             shift = positions[0] - sum(column.x) / 2
             side = "right" if shift > 0 else "left"
-            message = f"the column “{column.title}” is printed {abs(shift):.0%} of the page's width further {side}"
-            yield TemplateDrift("column_moved", message)
+            yield f"the column “{column.title}” is printed {abs(shift):.0%} of the page's width further {side}"
     known_words = set().union(*title_words.values())
     new_titles = (cell.text for line in layout.header_lines for cell in line.cells)
     for title in dict.fromkeys(new_titles) if known_words else ():
         if not known_words & set(title.casefold().split()):
-            yield TemplateDrift("column_new", f"the table has a column “{title}” that the template does not know")
+            yield f"the table has a column “{title}” that the template does not know"
     for amount_column in layout.amount_columns:
         if not any(column.name not in _TEXT_COLUMNS and amount_column.overlaps(*column.x) for column in columns):
             place = f"{amount_column.x0:.0%} to {amount_column.x1:.0%} of the page's width"
-            yield TemplateDrift(
-                "column_new", f"amounts are printed at {place}, where the template has no column for them"
-            )
+            yield f"amounts are printed at {place}, where the template has no column for them"
 
 
-def _find_changed_dates(applied: AppliedTemplate, layout: LayoutSurvey) -> Iterator[TemplateDrift]:
+def _find_changed_dates(applied: AppliedTemplate, layout: LayoutSurvey) -> Iterator[str]:
     """Report dates that another format reads better, in number or within the period."""
     texts = [placed_date.text for placed_date in layout.date_column.dates_or_amounts]
     formats = applied.template.dates.formats
@@ -77,12 +65,10 @@ def _find_changed_dates(applied: AppliedTemplate, layout: LayoutSurvey) -> Itera
     best_format = max(counts, key=lambda name: counts[name])
     if counts[best_format] > own_count:
         order = ", ".join(_WORD_BY_CODE[code] for code in re.findall("%.", best_format))
-        yield TemplateDrift(
-            "dates_changed", f"{len(texts) - own_count} of {len(texts)} dates are printed in another order: {order}"
-        )
+        yield f"{len(texts) - own_count} of {len(texts)} dates are printed in another order: {order}"
         return
     if count := _count_rows_outside_period(applied):
-        yield TemplateDrift("dates_changed", f"the dates of {count} rows are outside the statement's period")
+        yield f"the dates of {count} rows are outside the statement's period"
 
 
 def _count_rows_outside_period(applied: AppliedTemplate) -> int:
@@ -94,31 +80,26 @@ def _count_rows_outside_period(applied: AppliedTemplate) -> int:
     return sum(not earliest <= date.fromisoformat(row.date) <= latest for row in applied.statement.transactions)
 
 
-def _find_moved_regions(applied: AppliedTemplate) -> Iterator[TemplateDrift]:
+def _find_moved_regions(applied: AppliedTemplate) -> Iterator[str]:
     outside = applied.statement.outside
     for page in sorted({line.page for line in outside}):
         count = sum(line.page == page for line in outside)
-        yield TemplateDrift(
-            "region_moved",
-            f"the table on page {page} is printed elsewhere: {count} rows are outside the template's region",
-        )
+        yield f"the table on page {page} is printed elsewhere: {count} rows are outside the template's region"
     if not outside and not applied.statement.transactions:
-        yield TemplateDrift("region_moved", "the template reads no row of this statement")
+        yield "the template reads no row of this statement"
 
 
-def _find_unread_rows(applied: AppliedTemplate) -> Iterator[TemplateDrift]:
+def _find_unread_rows(applied: AppliedTemplate) -> Iterator[str]:
     counts = Counter(leftover.reason for leftover in applied.statement.left_over)
     for reason, count in counts.items():
         if reason not in _HARMLESS_REASONS:
-            yield TemplateDrift("rows_unread", f"{count} lines of the table are not read: {reason}")
+            yield f"{count} lines of the table are not read: {reason}"
 
 
-def _find_unmet_sums(applied: AppliedTemplate) -> Iterator[TemplateDrift]:
+def _find_unmet_sums(applied: AppliedTemplate) -> Iterator[str]:
     sums = applied.template.reconciliation
     if (sums.opening or sums.closing or sums.total) and not applied.sum_checks:
-        yield TemplateDrift("sums_unmet", "none of the printed sums that the template names is found")
+        yield "none of the printed sums that the template names is found"
     for check in applied.sum_checks:
         if not check.is_met:
-            yield TemplateDrift(
-                "sums_unmet", f"a printed sum is no longer met: {check.name.replace('_', ' ')}, {check.message}"
-            )
+            yield f"a printed sum is no longer met: {check.name.replace('_', ' ')}, {check.message}"

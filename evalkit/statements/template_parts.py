@@ -25,7 +25,6 @@ from evalkit.statements.statement_template import (
     SectionHeading,
     TotalLabel,
 )
-from evalkit.statements.table_panels import TablePanel
 from evalkit.statements.text_lines import TextLine
 
 #: Largest distance of a description's next line, in heights of a word; the second value is tried if reviewers
@@ -116,26 +115,25 @@ def _find_description_span(layout: LayoutSurvey, taken_spans: Sequence[tuple[flo
 
 def _find_check_number_column(layout: LayoutSurvey) -> AlignedColumn | None:
     pattern = load_bank_vocabulary().columns["check_number"]
-    for line in layout.header_lines:
-        for cell in line.cells:
-            if not match_at_line_start(pattern, cell.text):
-                continue
-            x0, _, x1, _ = cell.box
-            words_below = [
-                word
-                for placed_text in layout.date_column.dates_or_amounts
-                for word in placed_text.line.words
-                if word.box[0] < x1 and x0 < word.box[2]
-            ]
-            number_words = [word for word in words_below if re.fullmatch(r"\W?\d{2,8}\W?", word.text)]
-            if len(number_words) < _MIN_CHECK_NUMBER_SHARE * len(words_below):
-                continue  # only one table has check numbers here; other tables have texts below this title's place
-            if number_words and not any(amount_column.overlaps(x0, x1) for amount_column in layout.amount_columns):
-                return AlignedColumn(
-                    min([x0, *(word.box[0] for word in number_words)]),
-                    max([x1, *(word.box[2] for word in number_words)]),
-                    (),
-                )
+    for cell in (
+        cell for line in layout.header_lines for cell in line.cells if match_at_line_start(pattern, cell.text)
+    ):
+        x0, _, x1, _ = cell.box
+        words_below = [
+            word
+            for placed_text in layout.date_column.dates_or_amounts
+            for word in placed_text.line.words
+            if word.box[0] < x1 and x0 < word.box[2]
+        ]
+        number_words = [word for word in words_below if re.fullmatch(r"\W?\d{2,8}\W?", word.text)]
+        # If only one table has check numbers here, other tables have texts below this title's place.
+        has_numbers = number_words and len(number_words) >= _MIN_CHECK_NUMBER_SHARE * len(words_below)
+        if has_numbers and not any(amount_column.overlaps(x0, x1) for amount_column in layout.amount_columns):
+            return AlignedColumn(
+                min([x0, *(word.box[0] for word in number_words)]),
+                max([x1, *(word.box[2] for word in number_words)]),
+                (),
+            )
     return None
 
 
@@ -147,18 +145,18 @@ def _read_column_title(layout: LayoutSurvey, x0: float, x1: float) -> str:
 def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
     """Derive patterns for the labels of the sums that the statement prints."""
     labels_by_kind: dict[str, dict[str, bool]] = {}
-    table_line_ids = {id(line) for lines in layout.lines_by_page for line in _select_table_lines(layout, lines)}
+    table_line_ids = {
+        id(line) for page_number in layout.row_positions_by_page for line in layout.select_table_lines(page_number)
+    }
     for line, labelled_amount in layout.labelled_amounts:
-        is_inside_table = id(line) in table_line_ids
+        kind, is_inside_table = labelled_amount.kind, id(line) in table_line_ids
+        # Else it is a transaction whose description begins like the label of a sum.
         if (
-            labelled_amount.kind in ("deposits", "withdrawals")
-            and is_inside_table
-            and not match_at_line_start(load_bank_vocabulary().subtotal, labelled_amount.label)
+            kind not in ("deposits", "withdrawals")
+            or not is_inside_table
+            or match_at_line_start(load_bank_vocabulary().subtotal, labelled_amount.label)
         ):
-            continue  # a transaction whose description begins like the label of a sum
-        labels_by_kind.setdefault(labelled_amount.kind, {})[
-            _make_label_pattern(labelled_amount.kind, labelled_amount.label)
-        ] = is_inside_table
+            labels_by_kind.setdefault(kind, {})[_make_label_pattern(kind, labelled_amount.label)] = is_inside_table
     # If the statement labels both balances "Balance on …", the same label is used for opening and closing balance.
     label_counts = Counter(
         _make_label_pattern(labelled_amount.kind, labelled_amount.label)
@@ -230,11 +228,6 @@ def _make_label_pattern(kind: str, text: str) -> str:
     return build_pattern_with_any_numbers(label_words or text)
 
 
-def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequence[TextLine]:
-    row_positions = layout.find_row_start_positions(lines)
-    return lines[row_positions[0] : row_positions[-1] + 2] if row_positions else ()
-
-
 def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
     """Find the headings that say if the amounts below are deposits or withdrawals."""
     section_by_heading: dict[str, SectionHeading] = {}
@@ -243,28 +236,23 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
         ((kind and kind.deposits) or vocabulary.deposits_heading, "deposit"),
         ((kind and kind.withdrawals) or vocabulary.withdrawals_heading, "withdrawal"),
     )
-    for lines in layout.lines_by_page:
-        row_positions = layout.find_row_start_positions(lines)
-        for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]] if row_positions else ():
-            if (
+    for lines, row_positions in layout.row_positions_by_page.values():
+        for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]]:
+            is_no_heading = (
                 layout.is_header_line(line)
                 or layout.is_sum_line(line)
                 or layout.is_row_start(line)
                 or len(line.cells) > 1
-            ):
-                continue
-            for pattern, direction in heading_patterns:
-                if (
-                    match_at_line_start(pattern, line.text)
-                    and not line.text[-1:].isdigit()
-                    and line.box[0]
-                    < layout.date_column.x1  # begins left of the date column's right edge, so it is not the second line of a description
-                ):
-                    section_by_heading.setdefault(
-                        line.text,
-                        SectionHeading(heading=build_pattern_with_any_numbers(line.text), direction=direction),
-                    )
-                    break
+                or line.text[-1:].isdigit()
+                # The second line of a description begins right of the dates.
+                or line.box[0] >= layout.date_column.x1
+            )
+            direction = next(
+                (direction for pattern, direction in heading_patterns if match_at_line_start(pattern, line.text)), None
+            )
+            if direction and not is_no_heading:
+                heading = SectionHeading(heading=build_pattern_with_any_numbers(line.text), direction=direction)
+                section_by_heading.setdefault(line.text, heading)
     return tuple(section_by_heading.values())
 
 
@@ -305,10 +293,7 @@ def find_table_box_by_page(layout: LayoutSurvey, *, has_wide_regions: bool) -> d
     down.
     """
     box_by_page: dict[int, Box] = {}
-    for page_number, lines in enumerate(layout.lines_by_page, 1):
-        row_positions = layout.find_row_start_positions(lines)
-        if not row_positions:
-            continue
+    for page_number, (lines, row_positions) in layout.row_positions_by_page.items():
         first_row_position = row_positions[0]
         header_position = next(
             (number for number in range(first_row_position - 1, -1, -1) if layout.is_header_line(lines[number])), None
@@ -341,8 +326,8 @@ def find_table_end_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
     """Return patterns of the first line after each table, which ends the transactions."""
     end_patterns: dict[str, None] = {}
     has_begun = False
-    for lines in layout.lines_by_page:
-        row_positions = layout.find_row_start_positions(lines)
+    for page_number, lines in enumerate(layout.lines_by_page, 1):
+        _, row_positions = layout.row_positions_by_page.get(page_number, (lines, ()))
         if not row_positions and has_begun and lines:
             end_patterns[build_pattern_with_any_numbers(lines[0].text)] = None
         has_begun = has_begun or bool(row_positions)
@@ -414,22 +399,21 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
     """
     pattern_counts: Counter[str] = Counter()
     table_patterns: set[str] = set()  # a row's last line may be the first on a page
-    for lines in layout.lines_by_page:
-        table_line_ids = {id(line) for line in _select_table_lines(layout, lines)}
+    for page_number, (lines, _) in layout.row_positions_by_page.items():
+        table_line_ids = {id(line) for line in layout.select_table_lines(page_number)}
         table_patterns.update(build_pattern_with_any_numbers(line.text) for line in lines if id(line) in table_line_ids)
-        if table_line_ids:
-            pattern_counts.update(
-                {
-                    build_pattern_with_any_numbers(line.text)
-                    for line in lines
-                    if not (
-                        id(line) in table_line_ids
-                        or layout.is_header_line(line)
-                        or layout.is_sum_line(line)
-                        or _ends_in_amount(layout, line)
-                    )
-                }
-            )
+        pattern_counts.update(
+            {
+                build_pattern_with_any_numbers(line.text)
+                for line in lines
+                if not (
+                    id(line) in table_line_ids
+                    or layout.is_header_line(line)
+                    or layout.is_sum_line(line)
+                    or _ends_in_amount(layout, line)
+                )
+            }
+        )
     return (
         pattern
         for pattern, count in pattern_counts.items()
@@ -438,7 +422,7 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
 
 
 def build_regions(
-    box_by_page: Mapping[int, Box], columns: Sequence[Column], panels: Sequence[TablePanel]
+    box_by_page: Mapping[int, Box], columns: Sequence[Column], panels: Sequence[Region]
 ) -> tuple[Region, ...]:
     """Build regions for the first page and for later pages, as wide as the columns.
 
@@ -449,22 +433,28 @@ def build_regions(
         (max(left_edge + panel.shift, panel.box[0]), min(right_edge + panel.shift, panel.box[2]), panel.shift)
         for panel in panels
     ] or [(left_edge, right_edge, 0.0)]
-    last_page = max(box_by_page)
-
-    def build_region(
-        page_kind: PageKind, page_numbers: Sequence[int], box_by_page: Mapping[int, Box] = box_by_page
-    ) -> Iterator[Region]:
-        boxes = [box_by_page[page_number] for page_number in page_numbers if page_number in box_by_page]
-        if boxes:
-            top, bottom = min(box[1] for box in boxes), max(box[3] for box in boxes)
-            for x0, x1, shift in ranges:
-                box = (round(x0, 4), round(top, 4), round(x1, 4), round(bottom, 4))
-                yield Region(pages=page_kind, box=box, shift=round(shift, 4))
-
-    if last_page == 1:  # a one-page statement does not show how later pages look
-        later_boxes = {2: (0.0, _DEFAULT_REGION_TOP, 1.0, box_by_page[1][3])}
-        return (*build_region("first", [1]), *build_region("later", [2], later_boxes))
-    return (*build_region("first", [1]), *build_region("later", range(2, last_page + 1)))
+    first_boxes = [box for page_number, box in box_by_page.items() if page_number == 1]
+    later_boxes = [box for page_number, box in box_by_page.items() if page_number > 1]
+    # A one-page statement does not show how later pages look.
+    boxes_by_kind: dict[PageKind, list[Box]] = {
+        "first": first_boxes,
+        "later": later_boxes or [(0.0, _DEFAULT_REGION_TOP, 1.0, box[3]) for box in first_boxes],
+    }
+    return tuple(
+        Region(
+            pages=page_kind,
+            box=(
+                round(x0, 4),
+                round(min(box[1] for box in boxes), 4),
+                round(x1, 4),
+                round(max(box[3] for box in boxes), 4),
+            ),
+            shift=round(shift, 4),
+        )
+        for page_kind, boxes in boxes_by_kind.items()
+        if boxes
+        for x0, x1, shift in ranges
+    )
 
 
 def find_bank_name(layout: LayoutSurvey) -> str | None:

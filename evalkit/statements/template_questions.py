@@ -6,7 +6,7 @@ remove a measured issue. The embedded model adds none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,6 @@ from evalkit.statements.reviewer_report import (
     is_template_passing,
 )
 from evalkit.statements.rule_based_review import TemplateReviewer
-from evalkit.statements.statement_parser import Transaction
 from evalkit.statements.statement_template import render_template_toml
 
 if TYPE_CHECKING:
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
 _MAX_FIRST_ROWS, _MAX_LAST_ROWS, _MAX_CHECKS, _MAX_LEFTOVERS = 100, 50, 60, 40
 #: Longer sentences of a model are cut to this many characters; answers with more issues are invalid.
 _MAX_SENTENCE_LENGTH, _MAX_MODEL_ISSUES = 500, 60
+#: The fields of a transaction that a prompt shows.
+_SHOWN_FIELDS = {"date", "description", "amount", "balance", "check_number", "page", "account"}
 _PROMPT_BY_REVIEWER: Mapping[TemplateReviewer, str] = {
     "layout_geometry": "Layout_Geometry_Reviewer",
     "semantic_financial": "Semantic_Financial_Reviewer",
@@ -95,8 +96,7 @@ class TemplateQuestionContext:
     def pages_without_image(self) -> tuple[int, ...]:
         """The numbers of the pages of which no image is sent."""
         shown_pages = {page_image.page_number for page_image in self.page_images}
-        page_numbers = range(1, len(self.applied_template.lines_by_page) + 1)
-        return tuple(page_number for page_number in page_numbers if page_number not in shown_pages)
+        return tuple(sorted(set(range(1, len(self.applied_template.lines_by_page) + 1)) - shown_pages))
 
     def build_extraction_sample(self) -> dict[str, Any]:
         """Build the part of a prompt that shows what the template reads, as JSON values."""
@@ -106,7 +106,10 @@ class TemplateQuestionContext:
             transactions = (*transactions[:_MAX_FIRST_ROWS], *transactions[-_MAX_LAST_ROWS:])
         return {
             "transactions_read": len(statement.transactions),
-            "transactions": [_dump_transaction(transaction) for transaction in transactions],
+            "transactions": [
+                transaction.model_dump(mode="json", include=_SHOWN_FIELDS, exclude_defaults=True)
+                for transaction in transactions
+            ],
             "reconciliation": {
                 "is_met": reconciliation.has_only_met_checks,
                 "checks": [check.model_dump(mode="json") for check in reconciliation.checks[:_MAX_CHECKS]],
@@ -268,7 +271,15 @@ def merge_model_answer_into_report(
     issues = list(report.issues)
     for issue in (
         *(_convert_model_issue(model_issue, total_pages) for model_issue in answer.issues),
-        *_build_unseen_pages_issues(unseen_pages),
+        *(
+            TemplateIssue(
+                issue_id="said",
+                severity="low",
+                category="other",
+                message=f"{len(unseen_pages)} pages from page {first_page} on were not shown to the model",
+            )
+            for first_page in unseen_pages[:1]
+        ),
     ):
         # An issue that repeats a known issue in other words is left out, unless it is more severe.
         if not any(
@@ -293,27 +304,14 @@ def merge_model_answer_into_report(
     )
 
 
-def select_model_issues(report: ReviewerReport) -> list[TemplateIssue]:
-    """Return the issues of a report that a model raised."""
-    return [issue for issue in report.issues if issue.issue_id.startswith(f"{report.reviewer_role}_said_")]
-
-
 def collect_measured_issue_ids(*reports: ReviewerReport) -> frozenset[str]:
     """Return the ids of the issues that the program measured, not a model."""
-    model_issue_ids = {issue.issue_id for report in reports for issue in select_model_issues(report)}
-    return frozenset(issue.issue_id for report in reports for issue in report.issues) - model_issue_ids
-
-
-def _dump_transaction(transaction: Transaction) -> dict[str, Any]:
-    dumped_fields = {"date", "description", "amount", "balance", "check_number", "page", "account"}
-    return transaction.model_dump(mode="json", include=dumped_fields, exclude_defaults=True)
-
-
-def _build_unseen_pages_issues(unseen_pages: Sequence[int]) -> Iterator[TemplateIssue]:
-    """Build an issue about the pages of which the model saw no image, if any."""
-    if unseen_pages:
-        message = f"{len(unseen_pages)} pages from page {unseen_pages[0]} on were not shown to the model"
-        yield TemplateIssue(issue_id="said", severity="low", category="other", message=message)
+    return frozenset(
+        issue.issue_id
+        for report in reports
+        for issue in report.issues
+        if not issue.issue_id.startswith(f"{report.reviewer_role}_said_")
+    )
 
 
 def _convert_model_issue(model_issue: ModelReportedIssue, total_pages: int) -> TemplateIssue:

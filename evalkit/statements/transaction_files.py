@@ -7,10 +7,10 @@ import hashlib
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
+from importlib.resources import files
 from itertools import product
-from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,10 +27,6 @@ _NO_CURRENCY = "XXX"
 _ACCOUNT_NUMBER = re.compile(r"[\dxX*•][\dxX*• -]{2,30}\d")
 #: Characters that XML forbids.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_OFX_HEADER = (
-    b'<?xml version="1.0" encoding="UTF-8" standalone="no"?>\n'
-    b'<?OFX OFXHEADER="200" VERSION="220" SECURITY="NONE" OLDFILEUID="NONE" NEWFILEUID="NONE"?>\n'
-)
 
 
 class StatementReading(NamedTuple):
@@ -61,15 +57,16 @@ def _tabulate(transactions: Sequence[Transaction]) -> tuple[list[str], list[list
     """Return the columns and cells of a table; account and currency only if several."""
     accounts = dict.fromkeys(transaction.account for transaction in transactions)
     currency_by_account = {account: _find_currency([account]) or "" for account in accounts}
-    readers: dict[str, Callable[[Transaction], object]] = {
-        name: attrgetter(name) for name in (*TRANSACTION_CSV_COLUMNS, "account", "confidence")
-    }
-    readers["currency"] = lambda transaction: currency_by_account[transaction.account]
-    column_names = [*TRANSACTION_CSV_COLUMNS]
-    column_names += ["account"] if len(accounts) > 1 else []
-    column_names += ["currency"] if len(set(currency_by_account.values())) > 1 else []
-    column_names += ["confidence"]
-    return column_names, [[readers[name](transaction) for name in column_names] for transaction in transactions]
+    column_names = [
+        *TRANSACTION_CSV_COLUMNS,
+        *(["account"] if len(accounts) > 1 else []),
+        *(["currency"] if len(set(currency_by_account.values())) > 1 else []),
+        "confidence",
+    ]
+    return column_names, [
+        [currency_by_account[row.account] if name == "currency" else getattr(row, name) for name in column_names]
+        for row in transactions
+    ]
 
 
 def _render_csv(reading: StatementReading) -> bytes:
@@ -114,77 +111,47 @@ def _render_ofx(reading: StatementReading) -> bytes:
 
     The balance is left out if the statement prints none; the currency is XXX if it names none.
     """
-    from lxml import etree
-    from lxml.builder import E
+    from jinja2 import Environment, StrictUndefined  # imported late: few commands need it
 
-    is_card = reading.template.amounts.balance == "owed"
-    prefix = "CC" if is_card else ""
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=True)
+    environment.filters["xml"] = lambda text: _NO_XML.sub(" ", text)
+    # At noon the day stays the same in every time zone.
+    environment.filters["noon"] = lambda day: f"{day.replace('-', '')}120000"
+    layout = environment.from_string((files("evalkit.statements") / "transactions.ofx.jinja").read_text("utf-8"))
     accounts = group_by(reading.statement.transactions, lambda transaction: transaction.account)
-    responses = [
-        getattr(E, f"{prefix}STMTTRNRS")(
-            E.TRNUID("0"),
-            E.STATUS(E.CODE("0"), E.SEVERITY("INFO")),
-            getattr(E, f"{prefix}STMTRS")(*_build_ofx_account(reading, account, rows)),
-        )
-        for account, rows in accounts.items()
-    ]
-    end = reading.statement.period_end or max(
-        (row.date for row in reading.statement.transactions), default="1970-01-01"
+    days = [row.date for row in reading.statement.transactions]
+    document = layout.render(
+        is_card=reading.template.amounts.balance == "owed",
+        end=reading.statement.period_end or max(days, default="1970-01-01"),
+        accounts=[_build_ofx_account(reading, account, rows) for account, rows in accounts.items()],
     )
-    sign_on = E.SONRS(E.STATUS(E.CODE("0"), E.SEVERITY("INFO")), E.DTSERVER(_format_ofx_date(end)), E.LANGUAGE("ENG"))
-    message_set = E.CREDITCARDMSGSRSV1(*responses) if is_card else E.BANKMSGSRSV1(*responses)
-    document = E.OFX(E.SIGNONMSGSRSV1(sign_on), message_set)
-    return _OFX_HEADER + bytes(etree.tostring(document, encoding="UTF-8", pretty_print=True))
+    return document.encode()
 
 
-def _build_ofx_account(reading: StatementReading, account: str, rows: Sequence[Transaction]) -> Iterator[object]:
-    from lxml.builder import E
-
+def _build_ofx_account(reading: StatementReading, account: str, rows: Sequence[Transaction]) -> dict[str, object]:
     number_match = _ACCOUNT_NUMBER.search(account)
-    number = re.sub(r"[ -]", "", number_match[0]) if number_match else reading.template.template_id
-    yield E.CURDEF(_find_currency([account]) or _find_currency(reading.page_texts) or _NO_CURRENCY)
-    if reading.template.amounts.balance == "owed":
-        yield E.CCACCTFROM(E.ACCTID(number[:22]))
-    else:
-        is_savings = "saving" in f"{account} {reading.template.identity.statement}".casefold()
-        yield E.BANKACCTFROM(E.BANKID("0"), E.ACCTID(number[:22]), E.ACCTTYPE("SAVINGS" if is_savings else "CHECKING"))
     days = [row.date for row in rows]
-    start, end = reading.statement.period_start or min(days), reading.statement.period_end or max(days)
     count_by_key: Counter[tuple[object, ...]] = Counter()
-    listed_rows = []
+    rows_with_id = []
     for row in rows:
         key = (account, row.date, row.amount, row.description)
         count_by_key[key] += 1
-        listed_rows.append(_build_ofx_row(row, _compute_row_id((*key, count_by_key[key]))))
-    yield E.BANKTRANLIST(E.DTSTART(_format_ofx_date(start)), E.DTEND(_format_ofx_date(end)), *listed_rows)
-    closing_values = [
-        printed_sum.value
-        for printed_sum in reading.statement.sums
-        if (printed_sum.kind, printed_sum.account) == ("closing", account)
-    ]
-    if closing_values:
-        yield E.LEDGERBAL(E.BALAMT(f"{closing_values[-1]:f}"), E.DTASOF(_format_ofx_date(end)))
-
-
-def _build_ofx_row(row: Transaction, row_id: str) -> object:
-    from lxml.builder import E
-
-    text = _NO_XML.sub(" ", row.description)
-    number = _NO_XML.sub(" ", row.check_number)[:12]
-    kind = "CHECK" if number else "CREDIT" if row.amount > 0 else "DEBIT"
-    return E.STMTTRN(
-        E.TRNTYPE(kind), E.DTPOSTED(_format_ofx_date(row.date)), E.TRNAMT(f"{row.amount:f}"), E.FITID(row_id),
-        *([E.CHECKNUM(number)] if number else []), E.NAME(text[:32]), *([E.MEMO(text[:255])] if len(text) > 32 else []),
-    )  # fmt: skip
-
-
-def _compute_row_id(key: tuple[object, ...]) -> str:
-    """Compute an id that stays the same when the statement is read again."""
-    return hashlib.sha256("\x1f".join(map(str, key)).encode()).hexdigest()[:32]
-
-
-def _format_ofx_date(day: str) -> str:
-    return f"{day.replace('-', '')}120000"  # noon: the day stays the same in every time zone
+        # An id that stays the same when the statement is read again.
+        text = "\x1f".join(map(str, (*key, count_by_key[key])))
+        rows_with_id.append((hashlib.sha256(text.encode()).hexdigest()[:32], row))
+    return {
+        "currency": _find_currency([account]) or _find_currency(reading.page_texts) or _NO_CURRENCY,
+        "number": re.sub(r"[ -]", "", number_match[0]) if number_match else reading.template.template_id,
+        "is_savings": "saving" in f"{account} {reading.template.identity.statement}".casefold(),
+        "start": reading.statement.period_start or min(days),
+        "end": reading.statement.period_end or max(days),
+        "rows": rows_with_id,
+        "closing": [
+            printed_sum.value
+            for printed_sum in reading.statement.sums
+            if (printed_sum.kind, printed_sum.account) == ("closing", account)
+        ],
+    }
 
 
 def _find_currency(texts: Sequence[str]) -> str | None:

@@ -36,7 +36,6 @@ from evalkit.llm.embedded import EmbeddedModel
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.reconciliation import ReconciliationReport, reconcile_statement
 from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
-from evalkit.statements.statement_parser import parse_statement
 from evalkit.statements.statement_template import StatementTemplate
 from evalkit.statements.template_builder import build_draft_template
 from evalkit.statements.template_review_loop import TemplateReviewLoop, TemplateReviewResult
@@ -172,7 +171,7 @@ def measured(
             made = build_draft_template(bundle)
             seconds.append(time.perf_counter() - began)
             reviews.append(reviewed(made.template, bundle))
-            later = parse_statement(made.template, bundle_of(following, Path(folder), recogniser))
+            later = AppliedTemplate.create(made.template, bundle_of(following, Path(folder), recogniser)).statement
             is_scanned = recogniser is not None
             cells = [
                 added(cells[0], (rows_of(this, made.statement, is_scanned=is_scanned), *sums(made.reconciliation))),

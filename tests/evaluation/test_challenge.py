@@ -342,7 +342,7 @@ def test_most_words_for_a_model_are_caught_seen_or_hidden() -> None:
     for kind in ("instruction", "instruction-hidden"):
         cases = [case for case in everything().cases if case.kind == kind]
         assert sum(case.caught for case in cases) >= len(cases) / 2
-        assert all(case.agents == ("V3",) for case in cases if case.caught)
+        assert all("reader" in case.agents for case in cases if case.caught)
 
 
 @pytest.mark.parametrize("name", ["forms", "panels", "boilerplates", "quoting_notes"])

@@ -18,8 +18,8 @@ from evalkit.cli import app
 from evalkit.documents.readers import read_document
 from evalkit.review import SMEReviewHelper
 from evalkit.statements.alternative_readings import build_opposite_reading, confirm_directions
+from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.statement_detection import is_bank_statement
-from evalkit.statements.statement_parser import parse_statement
 from evalkit.store import BUNDLES_FOLDER
 
 
@@ -104,7 +104,11 @@ def test_a_sign_that_nothing_proves_is_decided_and_next_month_read(tmp_path: Pat
         template = helper.load_packet(review["case_id"]).agent_answer
         readings = [confirm_directions(reading) for reading in (template, build_opposite_reading(template))]
         bundle = read_document(months[0], doc_id="a", processing_timestamp="")
-        (right,) = [reading for reading in readings if parse_statement(reading, bundle).transactions[0].amount < 0]
+        (right,) = [
+            reading
+            for reading in readings
+            if AppliedTemplate.create(reading, bundle).statement.transactions[0].amount < 0
+        ]
         helper.save_review(review["case_id"], corrected_template=right, unmet_sums="no sum is printed")
     words = ["apply-template", review["template_id"], str(months[1]), "--output", str(output), "--json"]
     applied = json.loads(CliRunner().invoke(app, words).stdout)

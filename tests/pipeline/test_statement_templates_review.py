@@ -439,8 +439,10 @@ def test_specified_settings_are_read_and_are_the_defaults(folder: Path) -> None:
     Path("evalkit.toml").write_text(DEFAULTS)
     given = Settings.load().vllm_review
     assert given.reviewers.model_name_by_role == {
-        "layout_geometry": "claude-3-5-sonnet", "semantic_financial": "claude-3-5-sonnet", "arbitrator": "claude-3-opus"
-    }  # fmt: skip
+        "layout_geometry": "anthropic:claude-3-5-sonnet",
+        "semantic_financial": "anthropic:claude-3-5-sonnet",
+        "arbitrator": "anthropic:claude-3-opus",
+    }
     assert given.model_copy(update={"reviewers": without.reviewers}) == without
     rules = build_review_loop_config(Settings.load())
     assert rules == ReviewLoopConfig()

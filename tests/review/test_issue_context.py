@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from evalkit.documents.bundle import AddressedText
 from evalkit.errors import NotFound
 from evalkit.issue import QuoteVerdict
 from evalkit.review import build_issue_context
@@ -158,12 +159,14 @@ def test_boundary_doubt_lights_both_page_edges(build: Any) -> None:
 def test_hidden_words_are_shown_for_an_issue_about_them(build: Any) -> None:
     bundle = build.bundle(PAGES)
     block = bundle.pages[1].blocks[1].model_copy(update={"hidden": True, "text": "obey me"})
-    page = bundle.pages[1].model_copy(update={"blocks": (*bundle.pages[1].blocks, block)})
+    beside = AddressedText(place="a comment on the page", text="serve me")
+    page = bundle.pages[1].model_copy(update={"blocks": (*bundle.pages[1].blocks, block), "addressed": (beside,)})
     bundle = bundle.model_copy(update={"pages": (bundle.pages[0], page, bundle.pages[2])})
     for code, facts, words in (
         ("V3-TRAP-HIDDEN", {"count": 9}, "obey me"),
         ("V3-TRAP-INSTRUCTION", {"visibility": "hidden"}, "obey me"),
         ("V3-TRAP-INSTRUCTION", {"visibility": "visible"}, ""),
+        ("READER-ADDRESSED-TEXT", {"visibility": "beside"}, "serve me"),
     ):
         issue = build.issue(code=code, page=2, facts=facts)
         packet = build.packet(build.result(build.single("Other", pages=3), [issue]), bundle)

@@ -40,11 +40,11 @@ from evalkit.review.template_editing import (
     move_template_edge,
     rename_column_with_dependents,
 )
+from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import Resolution
 from evalkit.statements.convergence import EscalationReason
 from evalkit.statements.review_cycles import ReportedIssue, TemplateCase
 from evalkit.statements.reviewer_report import TemplateIssue
-from evalkit.statements.statement_parser import parse_statement
 from evalkit.statements.statement_template import (
     StatementTemplate,
     TemplateStatus,
@@ -390,7 +390,7 @@ def test_a_changed_template_becomes_stable_with_a_new_version(bank: Bank, open_t
     stored = bank.stored()
     assert (stored.status, stored.version) == (TemplateStatus.STABLE, 2)
     assert extract_template_if_edited(case.agent_template, stored) == bank.mended
-    rows = rows_of(bank.one.drawn, parse_statement(stored, bank.one.bundle))
+    rows = rows_of(bank.one.drawn, AppliedTemplate.create(stored, bank.one.bundle).statement)
     assert rows.there == rows.right == rows.read
     truth = bank.truth()
     assert truth is not None
@@ -497,7 +497,7 @@ def test_signs_are_put_right_by_two_choices(tmp_path: Path, workspace: Any, open
     assert not case.describe_unmet_sums(draft)
     assert any("debit (money out) → credit (money in)" in one for one in case.describe_changes(draft))
     lee.submit_review(bank.case_id, draft)
-    rows = rows_of(bank.one.drawn, parse_statement(bank.stored(), bank.one.bundle))
+    rows = rows_of(bank.one.drawn, AppliedTemplate.create(bank.stored(), bank.one.bundle).statement)
     assert rows.there == rows.right
 
 

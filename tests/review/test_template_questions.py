@@ -15,7 +15,7 @@ from evalkit.errors import ReviewRefused
 from evalkit.review import Draft, TemplateReviewCase
 from evalkit.review.template_editing import apply_choice, read_stored_template
 from evalkit.statements.alternative_readings import confirm_directions
-from evalkit.statements.statement_parser import parse_statement
+from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.statement_template import TemplateStatus
 
 
@@ -59,7 +59,7 @@ def test_a_chosen_reading_becomes_stable_and_names_a_person(
     stored = read_stored_template(workspace.files, doubt.case.template_id)
     assert stored is not None
     assert (stored.status, stored.version) == (TemplateStatus.STABLE, 2)
-    assert parse_statement(stored, doubt.bundle).transactions == (first, second)[number]
+    assert AppliedTemplate.create(stored, doubt.bundle).statement.transactions == (first, second)[number]
     if question_of(doubt) == "dates":
         assert stored.dates.alternative_formats == ()
         return
@@ -67,7 +67,7 @@ def test_a_chosen_reading_becomes_stable_and_names_a_person(
     path = tmp_path / "next.pdf"
     path.write_bytes(draw_month(3).pdf)
     next_month = read_document(path, doc_id="next", processing_timestamp="")
-    amounts = [row.amount for row in parse_statement(stored, next_month).transactions]
+    amounts = [row.amount for row in AppliedTemplate.create(stored, next_month).statement.transactions]
     assert amounts == [row.amount * (1 if number else -1) for row in draw_month(3).rows]
 
 

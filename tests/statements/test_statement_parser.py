@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.statements.statement_parser import ParsedStatement, parse_statement
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.statement_parser import ParsedStatement, Transaction, derive_amounts_from_balances
 from evalkit.statements.statement_template import StatementTemplate
 from evalkit.statements.text_lines import group_words_into_lines
 
@@ -46,7 +47,7 @@ def template(**parts: Any) -> StatementTemplate:
 
 
 def read(*pages: str, **parts: Any) -> ParsedStatement:
-    return parse_statement(template(**parts), document(*pages))
+    return AppliedTemplate.create(template(**parts), document(*pages)).statement
 
 
 def amounts(statement: ParsedStatement) -> list[str]:
@@ -263,7 +264,7 @@ _CELLS = st.text("ABC 0123456789./-,$()", max_size=24)
 def test_no_word_is_lost(lines: list[str]) -> None:
     """Every word of the page is in a transaction's boxes, in a sum's, or in what was left over."""
     bundle: DocumentBundle = document("\n".join(lines) or "x")
-    made = parse_statement(template(), bundle)
+    made = AppliedTemplate.create(template(), bundle).statement
     boxes = [box for one in made.transactions for box in one.boxes] + [one.box for one in (*made.sums, *made.left_over)]
     for line in group_words_into_lines(bundle.page(1)):
         for word in line.words:
@@ -273,7 +274,30 @@ def test_no_word_is_lost(lines: list[str]) -> None:
 
 
 def test_a_row_without_an_amount_keeps_its_continuation() -> None:
-    made = parse_statement(
+    made = AppliedTemplate.create(
         template(), document("\n".join([row("01/02/2024", "SHOP", "", ""), row("", "MORE", "", "")]))
-    )
+    ).statement
     assert "MORE" in " ".join(one.text for one in made.left_over)
+
+
+def derive(*rows: tuple[int, int | None], is_newest_first: bool = False) -> list[Decimal | None]:
+    transactions = [
+        Transaction(date="2024-01-02", description="", amount=Decimal(amount), balance=balance, page=1, boxes=())
+        for amount, balance in rows
+    ]
+    opening = {("", "opening"): Decimal(500)}
+    return derive_amounts_from_balances(transactions, set(range(len(rows))), opening, is_newest_first=is_newest_first)
+
+
+def test_direction_follows_from_the_next_balance() -> None:
+    assert derive((20, 480), (100, 580)) == [-20, 100]
+    assert derive((100, 580), (20, 480), is_newest_first=True) == [100, -20]
+
+
+def test_several_amounts_share_a_balance() -> None:
+    assert derive((20, None), (100, 580), (30, None), (31, 519)) == [-20, 100, -30, -31]
+
+
+def test_direction_stays_open_if_several_fit() -> None:
+    assert derive((20, None), (20, 500)) == [None, None]
+    assert derive((20, 490)) == [None]

@@ -141,8 +141,8 @@ def test_each_page_takes_the_regions_of_its_kind(
     tops = {"first": 0.1, "middle": 0.2, "last": 0.3, "later": 0.4, "any": 0.5}
     base = parse_template_toml(TEXT, "bank.toml").model_dump(mode="json", by_alias=True)
     base["region"] = [{"pages": kind, "box": [0, tops[kind], 1, 1]} for kind in kinds]
-    boxes = StatementTemplate.model_validate(base).find_region_boxes(page, pages)
-    assert boxes == (() if found is None else ((0, tops[found], 1, 1),))
+    regions = StatementTemplate.model_validate(base).find_regions(page, pages)
+    assert tuple(region.box for region in regions) == (() if found is None else ((0, tops[found], 1, 1),))
 
 
 def test_sign_proof_is_written_and_read() -> None:

@@ -12,9 +12,9 @@ from statements.measuring import BANK, bank_rows, bundle_of, labels, rows_of
 
 from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.errors import DocumentError
+from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.reconciliation import reconcile_statement
 from evalkit.statements.reviewer_report import TemplateIssueCategory
-from evalkit.statements.statement_parser import parse_statement
 from evalkit.statements.statement_template import TemplateStatus, parse_template_toml, render_template_toml
 from evalkit.statements.template_builder import (
     BuilderRetryInput,
@@ -53,7 +53,7 @@ def test_the_template_reads_the_next_months_statement(
     for seed in SEEDS:
         template = build_statement(name, seed).build.template
         drawn = draw(name, seed, month=1)
-        statement = parse_statement(template, bundle_of(drawn, tmp_path))
+        statement = AppliedTemplate.create(template, bundle_of(drawn, tmp_path)).statement
         rows = rows_of(drawn, statement)
         there, right = there + max(rows.there, rows.read), right + rows.right
         report = reconcile_statement(template, statement)
@@ -65,7 +65,7 @@ def test_the_template_reads_alone_what_it_was_built_from(build_statement: BuildS
     _, bundle, made = build_statement("over several pages", 1)
     again = parse_template_toml(render_template_toml(made.template), "bank.toml")
     assert again.status is TemplateStatus.DRAFT
-    assert parse_statement(again, bundle) == made.statement
+    assert AppliedTemplate.create(again, bundle).statement == made.statement
     assert reconcile_statement(again, made.statement) == made.reconciliation
 
 
@@ -136,7 +136,9 @@ def test_a_rejected_template_is_mended(
 ) -> None:
     drawn, bundle, sound = build_statement("signed amounts", 1)
     wrong = spoiled(render_template_toml(sound.template))  # type: ignore[operator]
-    assert rows_of(drawn, parse_statement(parse_template_toml(wrong, "wrong"), bundle)).right < len(drawn.rows)
+    assert rows_of(drawn, AppliedTemplate.create(parse_template_toml(wrong, "wrong"), bundle).statement).right < len(
+        drawn.rows
+    )
     made = build_next_draft(bundle, retry(wrong, category))
     assert made is not None
     assert made.template.version == 2

@@ -36,26 +36,22 @@ def _exchange_day_and_month(shape: Shape) -> Shape:
     return replace(shape, day=lambda day: f"{day:%d/%m/%Y}")
 
 
-def _find_drift(template: AppliedTemplate, folder: Path, month: int = 1) -> dict[str, str]:
+def _find_drift(template: AppliedTemplate, folder: Path, month: int = 1) -> str:
     bundle = bundle_of(draw(NAME, 1, month=month), folder)
     stable = template.template.model_copy(update={"status": TemplateStatus.STABLE})
-    messages: dict[str, str] = {}
-    for drift in find_template_drift(template.create(stable, bundle), bundle.sha256):
-        messages[drift.kind] = f"{messages.get(drift.kind, '')}{drift.message}; "
-    return messages
+    return "; ".join(find_template_drift(template.create(stable, bundle), bundle.sha256))
 
 
 @pytest.mark.parametrize(
-    ("change", "kind", "words"),
+    ("change", "words"),
     [
-        (_move_amounts, "column_moved", "“Balance” is printed 2"),
-        (_add_fees, "column_new", "a column “Fee” that the template does not know"),
-        (_exchange_day_and_month, "dates_changed", "another order: day, month, year"),
+        (_move_amounts, "“Balance” is printed 2"),
+        (_add_fees, "a column “Fee” that the template does not know"),
+        (_exchange_day_and_month, "another order: day, month, year"),
     ],
 )
 def test_a_changed_layout_is_named(
     change: Callable[[Shape], Shape],
-    kind: str,
     words: str,
     build_statement: BuildStatement,
     monkeypatch: pytest.MonkeyPatch,
@@ -63,7 +59,7 @@ def test_a_changed_layout_is_named(
 ) -> None:
     template = build_statement(NAME, 1).build
     monkeypatch.setitem(SHAPES, NAME, change(SHAPES[NAME]))
-    assert words in _find_drift(template, tmp_path)[kind]
+    assert words in _find_drift(template, tmp_path)
 
 
 def test_a_moved_table_and_lost_sums_are_named(build_statement: BuildStatement, tmp_path: Path) -> None:
@@ -74,10 +70,10 @@ def test_a_moved_table_and_lost_sums_are_named(build_statement: BuildStatement, 
         region.model_copy(update={"box": box}) for region, box in zip(built.template.regions, boxes, strict=True)
     )
     drift = _find_drift(replace(built, template=built.template.model_copy(update={"regions": regions})), tmp_path)
-    assert "the table on page 1 is printed elsewhere" in drift["region_moved"]
-    assert "no longer met" in drift["sums_unmet"]
+    assert "the table on page 1 is printed elsewhere" in drift
+    assert "no longer met" in drift
 
 
 def test_next_months_without_a_change_have_no_drift(build_statement: BuildStatement, tmp_path: Path) -> None:
     for month in (1, 2, 3):
-        assert _find_drift(build_statement(NAME, 1).build, tmp_path, month) == {}
+        assert _find_drift(build_statement(NAME, 1).build, tmp_path, month) == ""

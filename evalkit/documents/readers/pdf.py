@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.gc_pause import pause_gc
+from evalkit.documents.addressed_text import add_addressed_texts
 from evalkit.documents.attachments import has_mail_signature
 from evalkit.documents.bundle import Page, PageStatus
 from evalkit.documents.identity.barcodes import Barcode, add_barcode_identifiers, read_page_barcodes
@@ -32,7 +33,7 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
 
 #: Version of this reader's rules for reading order, blocks and page status. Raise it with every change that alters a
 #: bundle.
-LAYOUT_VERSION = 14
+LAYOUT_VERSION = 15
 #: A page of which images cover at least this share, and which has fewer words than this, has its text in the images.
 _IMAGE_PAGE_LIMITS = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
 #: A page with at least this many curves, and with fewer words than this, has its letters drawn as outlines.
@@ -81,6 +82,7 @@ class LocalPdfReader:
             with pause_gc():
                 pages = _build_pages(document, total_pages, scanned_pages)
             pages = scanned_pages.add_recognised_text(pages) if scanned_pages else pages
+            pages = add_addressed_texts(document, pages)
             return PagesRead(pages, is_page_tree_repaired or bool(document.is_repaired))
 
 

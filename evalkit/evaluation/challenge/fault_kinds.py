@@ -673,8 +673,8 @@ EVIDENCE_FAULTS: tuple[MutationOperator, ...] = (
     MutationOperator("trap-panel", "a routine panel claimed as a genomic report", ("V2", "V3", "V4"), "semantic", partial(_plant_mislabelled_page, text_key="panels", claimable_types=(_GENOMIC_TYPE,))),
     MutationOperator("trap-boilerplate", "a laboratory's text about its method claimed as a result", ("V2", "V3", "V4"), "semantic", partial(_plant_mislabelled_page, text_key="boilerplates", claimable_types=(_GENOMIC_TYPE,))),
     MutationOperator("trap-quoted", "a report quoted in a note or letter claimed as the report", ("V2", "V3", "V4"), "semantic", partial(_plant_mislabelled_page, text_key="quoting_notes", claimable_types=_REPORT_TYPE_NAMES)),
-    MutationOperator("instruction", "instructions to a model in the page's text", ("V3",), "semantic", partial(_plant_extra_text, text_key="instructions", is_hidden=False)),
-    MutationOperator("instruction-hidden", "instructions to a model in hidden text", ("V3",), "semantic", partial(_plant_extra_text, text_key="instructions", is_hidden=True)),
+    MutationOperator("instruction", "instructions to a model in the page's text", ("READER-ADDRESSED-TEXT",), "semantic", partial(_plant_extra_text, text_key="instructions", is_hidden=False)),
+    MutationOperator("instruction-hidden", "instructions to a model in hidden text", ("READER-ADDRESSED-TEXT",), "semantic", partial(_plant_extra_text, text_key="instructions", is_hidden=True)),
     MutationOperator("text-hidden", "hidden text that contradicts the page", ("V3",), "semantic", partial(_plant_extra_text, text_key="hidden_reports", is_hidden=True)),
 )
 # fmt: on

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from evalkit.cli import app
 from evalkit.pipeline.statement_templates import review_and_publish_template
 from evalkit.settings import Settings, TemplateReviewRetrySettings, TemplateReviewSettings
-from evalkit.statements.statement_parser import parse_statement
+from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.statement_template import (
     StatementIdentity,
     StatementTemplate,
@@ -146,7 +146,7 @@ def sheet(login: Login, case_queue: CaseQueue, cases: dict[str, Spoilt]) -> Call
 
 
 def assert_reads_all(one: Spoilt, template: StatementTemplate) -> None:
-    rows = rows_of(one.drawn, parse_statement(template, one.bundle))
+    rows = rows_of(one.drawn, AppliedTemplate.create(template, one.bundle).statement)
     assert rows.there == rows.read == rows.right
 
 
@@ -328,7 +328,7 @@ def test_a_person_decides_the_order_of_day_and_month(
     one.decided("corrected")
     template = one.written(review_server.output)
     assert (template.status, template.dates.alternative_formats) == (TemplateStatus.STABLE, ())
-    assert parse_statement(template, one.one.bundle).transactions[0].date == "2024-02-03"
+    assert AppliedTemplate.create(template, one.one.bundle).statement.transactions[0].date == "2024-02-03"
 
 
 def test_sums_that_are_not_met_need_a_reason_in_words(

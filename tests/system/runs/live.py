@@ -36,7 +36,7 @@ class Served:
     @property
     def environment(self) -> dict[str, str]:
         """What a run needs to ask it."""
-        return {"EVALKIT_GEMINI_BASE_URL": self.server.url, "GEMINI_API_KEY": KEY}
+        return {"EVALKIT_GEMINI_BASE_URL": self.server.url, "GEMINI_API_KEY": KEY, "EVALKIT_LIMITS__USD_PER_RUN": "0"}
 
     @property
     def calls(self) -> Sequence[Call]:

@@ -83,12 +83,14 @@ def test_a_paid_model_without_limit_is_refused(written: Path, tmp_path: Path, mo
     monkeypatch.delenv("EVALKIT_LIMITS__CALLS_PER_RUN")
     output = tmp_path / "output"
     with serve_model(output) as served:
+        environment = served.environment
+        del environment["EVALKIT_LIMITS__USD_PER_RUN"]
         for command in ("run", "extract"):
             words = (command, written, "--output", output, "--model", f"gemini:{MODEL}")
-            done = evalkit_command(*words, **served.environment)
+            done = evalkit_command(*words, **environment)
             assert (done.returncode, served.calls, served.server.probes) == (2, [], [])
             assert "--usd-per-run N" in done.stderr
-        done = evalkit_command(*("run", *words[1:], "--usd-per-run", 5), **served.environment)
+        done = evalkit_command(*("run", *words[1:], "--usd-per-run", 5), **environment)
         assert done.returncode == 0, done.stderr
         assert len(served.calls) == 4 * NOTES
     assert evalkit_command("run", written, "--output", tmp_path / "embedded").returncode == 0

@@ -19,6 +19,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from tenacity import wait_exponential_jitter as wait_with_jitter
 
 from evalkit.core.remote_services import mute_loggers, parse_retry_after
+from evalkit.documents.addressed_text import add_addressed_texts
 from evalkit.documents.bundle import Page
 from evalkit.documents.input_format import PagesRead
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
@@ -142,6 +143,7 @@ class DocumentAiReader:
         with opened_pdf.document:
             with self._create_client() as client:
                 pages = tuple(self._generate_pages(client, opened_pdf, content, file_name))
+            pages = add_addressed_texts(opened_pdf.document, pages)
             return PagesRead(pages, opened_pdf.is_page_tree_repaired or bool(opened_pdf.document.is_repaired))
 
     def _generate_pages(self, client: Any, opened_pdf: OpenedPdf, pdf_bytes: bytes, file_name: str) -> Iterator[Page]:
