@@ -215,14 +215,17 @@ def _complete_segment(index: int, answer: SegmentAnswer, bundle: DocumentBundle)
     primary_types = {
         presence.document_type for presence in answer.types if presence.presence_level is PresenceLevel.PRIMARY
     }
-    # Two types of level PRIMARY contradict each other: the segment has no dominant type, which V2 raises.
+    # Two types of level PRIMARY contradict each other: the segment has no dominant type, which V2 raises. A stated type
+    # does not settle that, because the shares by which V2 would check it are computed.
+    is_contradictory = len(primary_types) > 1 and all(presence.segment_share is None for presence in answer.types)
+    is_type_stated = "dominant_type" in answer.model_fields_set and not is_contradictory
     computed_type = next(iter(primary_types)) if len(primary_types) == 1 else None
     return Segment(
         segment_index=index if answer.segment_index is None else answer.segment_index,
         start_page=answer.start_page,
         end_page=answer.end_page,
         segment_page_count=page_count if answer.segment_page_count is None else answer.segment_page_count,
-        dominant_type=answer.dominant_type if "dominant_type" in answer.model_fields_set else computed_type,
+        dominant_type=answer.dominant_type if is_type_stated else computed_type,
         reasoning=answer.reasoning,
         segment_composition=tuple(_complete_presences(answer, bundle)),
     )
@@ -261,8 +264,8 @@ def _estimate_shares(
 
     MENTION_ONLY has ``MENTION_SHARE``. EMBEDDED_RAW has the part of the segment's paragraphs from its first to its last
     passage, at least ``MIN_EMBEDDED_SHARE``. PRIMARY has the rest: the other types together never have more than
-    ``MAX_SECONDARY_SHARE`` beside it. Several types of level PRIMARY have equal parts. Without PRIMARY the others share
-    the whole, and without any type all have equal shares.
+    ``MAX_SECONDARY_SHARE`` beside it, of which none is pressed below an equal part. Several types of level PRIMARY have
+    equal parts. Without PRIMARY the others share the whole, and without any type all have equal shares.
     """
     positions_by_page = _number_paragraphs(segment, bundle)
     weights = [
@@ -278,10 +281,15 @@ def _estimate_shares(
     ]
     secondary_total = sum(weights)
     if primary_indices:
-        scale = min(1.0, MAX_SECONDARY_SHARE / secondary_total) if secondary_total else 0.0
-        weights = [weight * scale for weight in weights]
+        # Only what is above an equal part gives way: else a large type would press a small one below V4's limit.
+        equal_part = MAX_SECONDARY_SHARE / (len(presences) - 1)
+        least_weights = [min(weight, equal_part) for weight in weights]
+        least_total = sum(least_weights)
+        excess = secondary_total - least_total
+        scale = min(1.0, (MAX_SECONDARY_SHARE - least_total) / excess) if excess > 0 else 0.0
+        weights = [least + (weight - least) * scale for least, weight in zip(least_weights, weights, strict=True)]
         for index in primary_indices:
-            weights[index] = (1 - secondary_total * scale) / len(primary_indices)
+            weights[index] = (1 - least_total - excess * scale) / len(primary_indices)
     elif not secondary_total:
         weights = [1.0] * len(presences)
     return normalise_shares(weights)

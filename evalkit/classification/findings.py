@@ -172,7 +172,7 @@ def render_unrepairable_claims(answer: ClassificationOutput, pages: PageRange | 
     ]
     lines = [
         f"Whole file: {answer.dominant_type_overall or 'cannot tell'} ({', '.join(overall_levels)})",
-        f"Vendors: {_join_words('; '.join(answer.vendor_signals)) or 'none'}",
+        f"Vendors: {'; '.join(map(_join_words, answer.vendor_signals)) or 'none'}",
     ]
     for segment in answer.segments:
         if pages is None or (segment.start_page <= pages[1] and pages[0] <= segment.end_page):

@@ -251,10 +251,12 @@ class _Normaliser:
         name_by_key = _map_keys_to_fields(tuple(rules.properties))
         required_names = self._list_required_names(rules)
         normalised: dict[str, Any] = {}
+        has_unread_objects = False
         prefix = f"{place}." if place else ""
         for key, member in self._split_page_range(json_value, rules, prefix):
             name = key if key in rules.properties else name_by_key.get(_squash_key(key))
             if name is None:
+                has_unread_objects |= _has_object(member)
                 self._note_change(None, place, "an extra key left out")
                 continue
             member_place = f"{prefix}{name}"
@@ -268,9 +270,7 @@ class _Normaliser:
             if name in normalised and dump_for_comparison(normalised[name]) != dump_for_comparison(normalised_member):
                 _refuse(member_place, "appears twice with different values")
             normalised[name] = normalised_member
-        for name in required_names:
-            if name not in normalised:
-                _refuse(f"{prefix}{name}", "is missing")
+        _require_fields(normalised, required_names, prefix, has_unread_objects=has_unread_objects)
         return normalised
 
     def _split_page_range(self, fields: dict[str, Any], rules: _Rules, prefix: str) -> Iterator[tuple[str, Any]]:
@@ -372,6 +372,8 @@ def _find_wrapped_answers(
     if isinstance(json_value, dict):
         names = {name_by_key.get(_squash_key(key)) for key in json_value}
         if names & markers:
+            unknown_members = [member for key, member in json_value.items() if _squash_key(key) not in name_by_key]
+            _refuse_further_answers(unknown_members, fields, markers, depth - 1)
             yield json_value
             return
         members: Sequence[Any] = list(json_value.values())
@@ -392,6 +394,27 @@ def _find_wrapped_answers(
             if is_partial_answer:
                 raise AnswerShapeError("it contains an answer inside of another answer")
             yield answer
+
+
+def _refuse_further_answers(
+    members: Sequence[Any], fields: tuple[str, ...], markers: frozenset[str], depth: int
+) -> None:
+    """Raise AnswerShapeError if a member of an answer is an answer too, which may say otherwise."""
+    if depth >= 0 and any(_find_wrapped_answers(members, fields, markers, depth)):
+        raise AnswerShapeError("it contains an answer inside of another answer")
+
+
+def _require_fields(fields: dict[str, Any], names: Sequence[str], prefix: str, *, has_unread_objects: bool) -> None:
+    """Raise AnswerShapeError if a field is missing, or empty because its members have an unknown key."""
+    for name in names:
+        if name not in fields:
+            _refuse(f"{prefix}{name}", "is missing")
+        if has_unread_objects and fields[name] == []:
+            _refuse(f"{prefix}{name}", "is empty, but another list is under an unknown key")
+
+
+def _has_object(json_value: Any) -> bool:
+    return isinstance(json_value, list) and any(isinstance(member, dict) for member in json_value)
 
 
 def _parse_page_range(pages: Any, fields: tuple[str, ...], range_key: str) -> tuple[Any, Any] | None:

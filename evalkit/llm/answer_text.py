@@ -28,6 +28,7 @@ class AnswerTextError(ValueError):
 
 
 _THOUGHTS_PATTERN = re.compile(r"(?is)\A\s*<(think|thinking|thought|reasoning)>.*?</\1>")
+_UNFINISHED_THOUGHTS_PATTERN = re.compile(r"(?i)\s*<(think|thinking|thought|reasoning)>")
 _CURLY_QUOTE_PATTERN = re.compile(r"[{\[,]\s*[“”]")
 _STRAIGHT_QUOTES = str.maketrans("“”", '""')
 _TOKEN_PATTERN = re.compile(
@@ -44,6 +45,8 @@ _NEEDLESS_ESCAPE_PATTERN = re.compile(r"\\(\\|(?P<escaped>[^\"\\/bfnrtu]))", re.
 _HARMLESS_ESCAPES = frozenset("'_*[]`#&$")
 _PYTHON_CONSTANTS = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
 _PROSE_BRACKETS_PATTERN = re.compile(r'\[[^\[\]{}"]*\]|\{[^\[\]{}"]*\}')
+#: An empty tick box in prose, which is no empty list.
+_TICK_BOX_PATTERN = re.compile(r"(?m)(?:\[[ \t]+\]|^\s*(?:[-*+•]|\d+[.)])\s*\[\])\Z")
 #: Levels of JSON strings that contain JSON text, which are unwrapped.
 _MAX_WRAPPED_TEXTS = 3
 
@@ -121,6 +124,8 @@ def _unwrap_answer_text(text: str, changes: list[str]) -> str:
     if (answer_text := _THOUGHTS_PATTERN.sub("", text)) != text:
         changes.append("thoughts before the answer left out")
         text = answer_text
+    if _UNFINISHED_THOUGHTS_PATTERN.match(text):  # JSON in it is a draft
+        raise AnswerTextError("it is cut off")
     if all(line.startswith(">") for line in text.splitlines()):
         changes.append("marks of a quoted mail left out")
         text = "\n".join(line.removeprefix(">").removeprefix(" ") for line in text.splitlines())
@@ -142,7 +147,7 @@ def _extract_only_json_value(text: str, repeated_keys: list[str], changes: list[
         if value_text is None:
             continue
         json_value, syntax_changes = _load_json_leniently(value_text, repeated_keys)
-        if json_value is None:
+        if json_value is None or _TICK_BOX_PATTERN.search(prose + value_text):
             prose_parts.append(value_text)
             continue
         value_count += 1

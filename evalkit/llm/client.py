@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import re
 import struct
 import time
 from collections.abc import Mapping
@@ -452,8 +453,16 @@ def _get_call_error(retry_state: RetryCallState) -> ModelCallError:
     return cast("ModelCallError", retry_state.outcome and retry_state.outcome.exception())
 
 
+#: The end of a JSON value, or of a fence or tag around it.
+_ENDS_LIKE_JSON = re.compile(r"[}\]\"][\s`;]*(?:</\w+>\s*)?\Z")
 #: Failures of calls that gave an answer, but not a usable one.
 _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
+
+
+def _require_end(text: str) -> None:
+    """Raise AnswerTextError if words follow the JSON, which may begin a second thought."""
+    if not _ENDS_LIKE_JSON.search(text):
+        raise AnswerTextError("it is cut off")
 
 
 def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: bool = True) -> ParsedAnswer[AnswerT]:
@@ -464,6 +473,8 @@ def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: 
     """
     try:
         json_value, changes = question.normalise_answer(text)
+        if not has_finish_reason:
+            _require_end(text)
         return ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
     except AnswerShapeError as error:
         code, problem = "LLM-SHAPE", f"has not the shape that was asked for: {error}"

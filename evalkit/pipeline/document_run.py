@@ -319,6 +319,11 @@ class _DocumentRun:
             if self._is_finished(source) or not self.model_session.has_language_models:
                 return None
             bundle = self._load_earlier_bundle(source)
+            if bundle is None and self._reader_config.documentai:
+                return (
+                    f"{source.doc_id} is not counted: Document AI has not read it, and an estimate sends nothing. "
+                    "Add --reader local to estimate by this machine's reading"
+                )
             if bundle is None:
                 reading = await read_document_and_save_bundle(self.output_folder, source, executor, format_zulu_now())
                 bundle = reading.bundle
@@ -461,7 +466,7 @@ class _DocumentRun:
     async def _render_page_images(self, bundle: DocumentBundle, executor: Executor) -> tuple[PageImage, ...]:
         """Render the pages that models should see; none if no model sees or is asked.
 
-        None, too, if they cannot be drawn: the document was read, and is judged by its text.
+        None either if drawing fails: the document was read, so it is decided, without what only pictures show.
         """
         if not self._orchestrator.seeing_roles or not bundle.has_text:
             return ()
@@ -473,7 +478,14 @@ class _DocumentRun:
                 shown_pdf, bundle, self.settings.pictures_per_document, self.settings.picture_pixels
             )
         except DocumentError as error:
-            log_event(log, logging.WARNING, "models see no pictures", document_sha256=bundle.sha256, code=error.code)
+            log_event(
+                log,
+                logging.WARNING,
+                "pictures not drawn",
+                document_sha256=bundle.sha256,
+                step="asking",
+                code=error.code,
+            )
             return ()
 
     async def _read_or_give_up_and_save(

@@ -182,6 +182,12 @@ def test_verifiers_see_no_reasoning_of_the_classifier() -> None:
         assert "giraffe" not in question.prompt()
 
 
+def test_verifiers_see_every_vendor_that_is_claimed() -> None:
+    vendors = ["Myriad Genetics", "Quest Diagnostics", "Foundation Medicine", "Guardant Health", "Acme Laboratory"]
+    for question in ask_all_roles(parse_answer(copy_with(doc2_6_answer(), {"vendor_signals": vendors})))[1:]:
+        assert all(vendor in question.prompt() for vendor in vendors)
+
+
 # ------------------------------------------------------------------------------------------- what is computed
 
 TEN = document("\n".join(f"paragraph {number} of the page" for number in range(1, 11)), "\n".join(["row of text"] * 10))
@@ -216,6 +222,10 @@ def read(*segments: Json, **other: Any) -> ClassificationOutput:
         ([row(NOTE, PRIMARY), row(PATHOLOGY, EMBEDDED_RAW, place(2, 1), place(2, 99))], {NOTE: 0.55, PATHOLOGY: 0.45}, NOTE),
         ([row(NOTE, PRIMARY), row(PATHOLOGY, EMBEDDED_RAW, place(1, None))], {NOTE: 0.88, PATHOLOGY: 0.12}, NOTE),
         ([row(NOTE, PRIMARY), row(PATHOLOGY, EMBEDDED_RAW, place(9, 1))], {NOTE: 0.88, PATHOLOGY: 0.12}, NOTE),
+        (  # a large type presses no small one below the share at which V4 asks for a quote
+            [row(NOTE, PRIMARY), row(PATHOLOGY, EMBEDDED_RAW, place(1, 1), place(2, 10)), row(GENOMIC, EMBEDDED_RAW)],
+            {NOTE: 0.55, PATHOLOGY: 0.3356, GENOMIC: 0.1144}, NOTE,
+        ),
         ([row(NOTE, PRIMARY), row(PATHOLOGY, PRIMARY)], {NOTE: 0.5, PATHOLOGY: 0.5}, None),
         ([row(GENOMIC, MENTION_ONLY), row(NOTE, NO_EVIDENCE)], {GENOMIC: 1.0}, None),
         ([], dict.fromkeys(TYPES, 0.2), None),
@@ -250,11 +260,10 @@ def test_a_right_answer_becomes_the_public_shape_of_it() -> None:
         assert {one.document_type: one.presence_level for one in segment.segment_composition} == levels
 
 
-def test_two_primary_types_are_a_persons_case() -> None:
-    codes = {
-        issue.code for issue in find_consistency_issues(read(stated(row(NOTE, PRIMARY), row(PATHOLOGY, PRIMARY))), 2)
-    }
-    assert "V2-CANNOT-TELL" in codes
+@pytest.mark.parametrize("extra", [{}, {"dominant_type": NOTE}])
+def test_two_primary_types_are_a_persons_case(extra: Json) -> None:
+    answer = read(stated(row(NOTE, PRIMARY), row(PATHOLOGY, PRIMARY)) | extra)
+    assert "V2-CANNOT-TELL" in {issue.code for issue in find_consistency_issues(answer, 2)}
 
 
 # ------------------------------------------------------------------------------- no contradiction is computed away

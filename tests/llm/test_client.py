@@ -643,6 +643,7 @@ def test_a_truncated_answer_is_asked_for_once_with_more_room() -> None:
         ('Here:\n```json\n{"words": "well"}\n```', "", 1),
         ('{"words": "well', "LLM-TRUNCATED", 2),
         ('{"words": "well"}, {"wor', "LLM-TRUNCATED", 2),
+        ('{"words": "well"} But page 2 says', "LLM-TRUNCATED", 2),
         ('{"voice": "well"}', "LLM-SHAPE", 2),
     ],
 )

@@ -45,15 +45,6 @@ def test_a_stamp_and_a_ticked_box_go_to_a_person(tmp_path: Path) -> None:
     assert marks == [None, True, True]
 
 
-def test_a_document_is_judged_by_its_text_if_pictures_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def fail(*_arguments: object) -> None:
-        raise DocumentError("the file took too long", code="READER-TIMEOUT", remedy="Run again.")
-
-    monkeypatch.setattr(ReaderPool, "render_page_images", fail)
-    calls = run_with_model("gemini:gemini-2.5-flash", write_scan(tmp_path), tmp_path / "out")
-    assert [len(call.images) for call in calls] == [0] * 4
-
-
 def test_pictures_are_in_the_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "key-of-the-test")
     source, model = write_scan(tmp_path), "gemini:gemini-2.5-flash"
@@ -74,6 +65,19 @@ def test_nothing_is_sent_to_who_does_not_see(
     calls = run_with_model(model, write_scan(tmp_path), tmp_path / "out")
     assert len(calls) == 4
     assert not any(call.images or "PICTURES" in call.prompt for call in calls)
+
+
+@pytest.mark.parametrize("code", ["READER-TOO-SLOW", "READER-TIMEOUT", "READER-CRASHED"])
+def test_a_document_that_was_read_is_decided_without_pictures(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_arguments: object) -> None:
+        raise DocumentError("drawing failed", code=code, remedy="None.")
+
+    monkeypatch.setattr(ReaderPool, "render_page_images", fail)
+    calls = run_with_model("gemini:gemini-2.5-flash", write_scan(tmp_path), tmp_path / "out")
+    assert len(calls) == 4
+    assert not any(call.images for call in calls)
 
 
 @pytest.mark.parametrize(

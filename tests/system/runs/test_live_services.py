@@ -248,6 +248,21 @@ def test_the_doctor_asks_once(tmp_path: Path, reaction: Callable[[Call], Reactio
     assert KEY not in done.stdout + done.stderr
 
 
+def test_an_estimate_sends_nothing_to_document_ai(tmp_path: Path) -> None:
+    with DocumentAiServer() as reader:
+        settings = Settings.load(
+            output=str(tmp_path / "output"),
+            models={"default": "gemini:gemini-2.5-flash"},
+            reader="documentai",
+            documentai_processor=PROCESSOR,
+            documentai_endpoint=reader.url,
+        )
+        estimated = evalkit.pipeline.estimate([notes(tmp_path / "notes", 1)], settings=settings)
+        assert not reader.calls
+    assert "not counted" in estimated.problems[0]
+    assert not estimated.rows
+
+
 def test_document_ai_outage_loses_nothing_and_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, output = notes(tmp_path / "notes", 1), tmp_path / "output"
     monkeypatch.setattr("evalkit.documents.readers.documentai.reader._FIRST_WAIT", 0.001)
