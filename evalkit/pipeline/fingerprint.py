@@ -24,6 +24,7 @@ from evalkit.grounding import get_grounding_version
 from evalkit.grounding.omitted_context import load_context_tables
 from evalkit.llm.model_families import find_model_facts
 from evalkit.llm.prompts import compute_prompt_versions
+from evalkit.llm.providers import find_family
 from evalkit.settings import Settings
 from evalkit.store import hash_canonical_json
 
@@ -113,7 +114,7 @@ def describe_models(settings: Settings) -> dict[str, Any]:
         "model_facts": [find_model_facts(name, settings.context_tokens).list_values() for name in model_names],
         "window_characters": find_window_characters(settings),
         "pictures": [settings.pictures_per_document, settings.picture_pixels],
-        "own_servers": [find_base_url(name, settings) for name in model_names],
+        "own_servers": [find_own_server(name, settings) for name in model_names],
     }
 
 
@@ -129,3 +130,9 @@ def find_base_url(provider_and_model: str, settings: Settings) -> str | None:
     """Return the setting ``{family}_base_url`` of a model's family; None if not set."""
     base_url: str | None = getattr(settings, f"{provider_and_model.partition(':')[0]}_base_url", None)
     return base_url
+
+
+def find_own_server(provider_and_model: str, settings: Settings) -> str | None:
+    """Return the address of the site's own server of a model; None for a provider's."""
+    family = find_family(provider_and_model)
+    return find_base_url(provider_and_model, settings) if family and family.description.self_hostable else None

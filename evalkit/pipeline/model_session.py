@@ -24,7 +24,7 @@ from evalkit.llm.model_families import find_model_facts
 from evalkit.llm.model_router import ModelRouter
 from evalkit.llm.prompts import use_own_prompts
 from evalkit.llm.providers import build_provider, find_family
-from evalkit.pipeline.fingerprint import find_base_url
+from evalkit.pipeline.fingerprint import find_base_url, find_own_server
 from evalkit.settings import Settings, read_environment_variables
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class ModelSession:
             # An estimate of a fresh run begins no such run: it only sees no earlier answers.
             self.ledger = Ledger(None if fresh else journal)
             self.estimated_models = [
-                EstimatingModel(name, self.ledger, _find_own_server(name, settings))
+                EstimatingModel(name, self.ledger, find_own_server(name, settings))
                 for name in sorted(model_names - {EMBEDDED_MODEL_NAME})
             ]
         else:
@@ -83,7 +83,7 @@ class ModelSession:
                 create_provider(name, settings),
                 self.ledger,
                 AimdLimiter(settings.calls_in_flight),
-                base_url=_find_own_server(name, settings),
+                base_url=find_own_server(name, settings),
                 time_limit_seconds=settings.call_seconds,
                 outage_seconds=settings.outage_seconds,
             )
@@ -281,10 +281,4 @@ def _is_paid(provider_and_model: str, settings: Settings) -> bool:
     if family is None or family.description.free:
         return False
     has_price = add_list_price(provider_and_model, Usage()).cost_usd is not None
-    return has_price or not _find_own_server(provider_and_model, settings)
-
-
-def _find_own_server(provider_and_model: str, settings: Settings) -> str | None:
-    """Return the address of the site's own server of a model; None for a provider's."""
-    family = find_family(provider_and_model)
-    return find_base_url(provider_and_model, settings) if family and family.description.self_hostable else None
+    return has_price or not find_own_server(provider_and_model, settings)
