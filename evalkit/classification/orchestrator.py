@@ -47,6 +47,7 @@ from evalkit.classification.verifiers import (
     find_rule_issues,
     run_step_or_build_failure,
 )
+from evalkit.core.identity_cache import keep_results
 from evalkit.documents.addressed_text import build_addressed_issues
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.language import get_language_name
@@ -147,32 +148,33 @@ class RetryOrchestrator:
         the model classifies. ``patient_expectation``: number and identity of the patients that the file may be about.
         ``page_images``: pictures of pages for the models that see.
         """
-        question_cache = _QuestionCache(self._model, page_images, self.seeing_roles)
-        issue_numbering = _IssueNumbering()
-        prior_issues = issue_numbering.assign_ids(
-            number_issues("reader", collect_reader_issues(bundle, self._languages))
-        )
-        if not bundle.has_text:
-            return self._build_outcome(None, prior_issues, (), question_cache)
-        answer, answer_issues = await self._obtain_classification(bundle, supplied, question_cache)
-        prior_issues += issue_numbering.assign_ids(answer_issues)
-        if answer is None:
-            return self._build_outcome(None, prior_issues, (), question_cache)
-        # the second reading is by the embedded model, so its own answer gets none
-        is_embedded_answer = supplied is None and isinstance(self._model, EmbeddedModel)
-        weights = load_embedded_weights()
-        v2 = (
-            V2ConsistencyChecker(patient_expectation, None, weights.min_probability)
-            if is_embedded_answer
-            else V2ConsistencyChecker(patient_expectation, weights)
-        )
-        verifiers = (
-            *create_shipped_verifiers(v2, self._v3, question_cache.pictured_pages if supplied is None else ()),
-            *self._own_verifiers,
-        )
-        return await self._verify_and_repair_in_rounds(
-            bundle, answer, prior_issues, issue_numbering, question_cache, verifiers
-        )
+        with keep_results():
+            question_cache = _QuestionCache(self._model, page_images, self.seeing_roles)
+            issue_numbering = _IssueNumbering()
+            prior_issues = issue_numbering.assign_ids(
+                number_issues("reader", collect_reader_issues(bundle, self._languages))
+            )
+            if not bundle.has_text:
+                return self._build_outcome(None, prior_issues, (), question_cache)
+            answer, answer_issues = await self._obtain_classification(bundle, supplied, question_cache)
+            prior_issues += issue_numbering.assign_ids(answer_issues)
+            if answer is None:
+                return self._build_outcome(None, prior_issues, (), question_cache)
+            # the second reading is by the embedded model, so its own answer gets none
+            is_embedded_answer = supplied is None and isinstance(self._model, EmbeddedModel)
+            weights = load_embedded_weights()
+            v2 = (
+                V2ConsistencyChecker(patient_expectation, None, weights.min_probability)
+                if is_embedded_answer
+                else V2ConsistencyChecker(patient_expectation, weights)
+            )
+            verifiers = (
+                *create_shipped_verifiers(v2, self._v3, question_cache.pictured_pages if supplied is None else ()),
+                *self._own_verifiers,
+            )
+            return await self._verify_and_repair_in_rounds(
+                bundle, answer, prior_issues, issue_numbering, question_cache, verifiers
+            )
 
     async def _obtain_classification(
         self, bundle: DocumentBundle, supplied: Any, question_cache: _QuestionCache

@@ -1,52 +1,59 @@
-"""Cache of a function's results by the identity of its arguments.
+"""Cache of functions' results by the identity of their arguments, while one document is worked on.
 
-For arguments that are costly to hash and never change, such as the pages of a document.
+For arguments that are costly to hash and never change, such as the pages of a document. Nothing is kept when the work
+has ended, because pages are patient data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache, wraps
-from typing import Generic, ParamSpec, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
-T = TypeVar("T")
 R = TypeVar("R")
 
-
-class _Identity(Generic[T]):
-    """Wrapper that is equal only to a wrapper of the same object."""
-
-    def __init__(self, wrapped: T) -> None:
-        self.wrapped = wrapped
-
-    def __hash__(self) -> int:
-        return id(self.wrapped)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self.wrapped is other.wrapped
+#: Results, with the arguments, which must live as long as their identities are keys. None: nothing is kept.
+_RESULTS: ContextVar[dict[tuple[object, ...], tuple[Any, tuple[object, ...]]] | None] = ContextVar(
+    "results by identity", default=None
+)
 
 
-def cache_by_identity(max_size: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function of positional arguments to keep its last results.
+@contextmanager
+def keep_results() -> Iterator[None]:
+    """Keep the results of functions that are decorated with ``cache_by_identity``, until the end of the block."""
+    token = _RESULTS.set({})
+    try:
+        yield
+    finally:
+        _RESULTS.reset(token)
 
-    >>> @cache_by_identity(max_size=2)
+
+def cache_by_identity(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function of positional arguments, whose results ``keep_results`` keeps.
+
+    >>> @cache_by_identity
     ... def copy_list(rows):
     ...     return list(rows)
     >>> rows = [1, 2]
-    >>> copy_list(rows) is copy_list(rows), copy_list([1, 2]) is copy_list(rows)
+    >>> with keep_results():
+    ...     copy_list(rows) is copy_list(rows), copy_list([1, 2]) is copy_list(rows)
     (True, False)
+    >>> copy_list(rows) is copy_list(rows)
+    False
     """
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        @lru_cache(max_size)
-        def call_with_wrapped(*identities: _Identity[object]) -> R:
-            return function(*(identity.wrapped for identity in identities))  # type: ignore[arg-type, call-arg]
+    @wraps(function)
+    def call(*arguments: P.args, **_no_keywords: P.kwargs) -> R:
+        results = _RESULTS.get()
+        if results is None:
+            return function(*arguments)  # type: ignore[call-arg]
+        key = (function, *map(id, arguments))
+        if key not in results:
+            results[key] = function(*arguments), arguments  # type: ignore[call-arg]
+        result: R = results[key][0]
+        return result
 
-        @wraps(function)
-        def call(*arguments: P.args, **_no_keywords: P.kwargs) -> R:
-            return call_with_wrapped(*map(_Identity, arguments))
-
-        return call
-
-    return decorate
+    return call

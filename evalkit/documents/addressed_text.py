@@ -41,6 +41,8 @@ _MAX_WORD_LENGTH = 14
 #: The share of such a word's letters that words of the table must make up.
 _MIN_KNOWN_SHARE = 0.7
 _MIN_LEET_LENGTH = 4
+#: What forms say to people too: "to release … this form is valid". Without another group no program is addressed.
+_COMMON_GROUPS = frozenset({"order", "verdict", "scope"})
 _MARKUP = re.compile(r"<[^<>]*>|\s+")
 
 
@@ -51,8 +53,8 @@ class _Signal(NamedTuple):
 
     @property
     def is_decisive(self) -> bool:
-        """True if the signal is more than an order and a common word."""
-        return self.points > 1 and self.group != "order"
+        """True if the signal is more than what forms say to people."""
+        return self.points > 1 and self.group not in _COMMON_GROUPS
 
 
 #: First word, word after the last, and signal.
@@ -101,7 +103,10 @@ def _iter_addressed_spans(hits: Sequence[_Hit], rules: _Rules) -> Iterator[tuple
             if signal.points > points_by_group.get(signal.group, 0) and end <= first + rules.window:
                 points_by_group[signal.group] = signal.points
                 last_end = max(last_end, end)
-                if _add_points([*points_by_group.values()], rules) >= rules.threshold:
+                if (
+                    points_by_group.keys() - _COMMON_GROUPS
+                    and _add_points([*points_by_group.values()], rules) >= rules.threshold
+                ):
                     yield first, last_end - 1
                     break
 

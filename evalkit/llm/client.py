@@ -9,7 +9,7 @@ import logging
 import re
 import struct
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Generic, NamedTuple, cast
 
 from pydantic import ValidationError
@@ -34,6 +34,7 @@ from evalkit.llm.model import (
     Request,
     Usage,
 )
+from evalkit.llm.model_families import estimate_tokens
 from evalkit.llm.prompts import fill_prompt_template
 from evalkit.store import ModelCall, hash_canonical_json
 
@@ -63,8 +64,8 @@ _OUTAGE_CODES = frozenset({"LLM-RATE", "LLM-SERVER", "LLM-UNREACHABLE", "LLM-TIM
 PROBE_ROLE = "probe"
 _PROBE_PROMPT = "This is a test of the connection. Answer with the smallest JSON value that is allowed."
 _PROBE_SCHEMA = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]}
-#: For estimates of a call's cost: characters per token of the prompt, and tokens of an answer.
-_CHARACTERS_PER_TOKEN, _EXPECTED_ANSWER_TOKENS = 3, 1_000
+#: For estimates of a call's cost: tokens of an answer. Enough for a classification of three segments.
+_EXPECTED_ANSWER_TOKENS = 1_000
 #: Pixels of a picture per token, and the place of width and height in a PNG file. By Anthropic's page on vision, 1.15
 #: megapixels are some 1,600 tokens, 720 pixels each; fewer here, to be on the safe side.
 _PIXELS_PER_TOKEN, _PNG_SIZE_OFFSET = 500, 16
@@ -74,15 +75,6 @@ def estimate_image_tokens(png: bytes) -> int:
     """Estimate the tokens of a PNG picture from the size that its header states."""
     width, height = struct.unpack_from(">II", png, _PNG_SIZE_OFFSET)
     return int(width * height) // _PIXELS_PER_TOKEN
-
-
-def estimate_call_usage(text: str, images: Iterable[bytes]) -> Usage:
-    """Estimate the tokens of a call, on the high side; reasoning is not counted."""
-    return Usage(
-        calls=1,
-        input_tokens=len(text) // _CHARACTERS_PER_TOKEN + sum(map(estimate_image_tokens, images)),
-        output_tokens=_EXPECTED_ANSWER_TOKENS,
-    )
 
 
 class LanguageModel:
@@ -347,7 +339,7 @@ class LanguageModel:
             return parsed_answer
 
     def _estimate_usage(self, pending_question: PendingQuestion[AnswerT]) -> Usage:
-        usage = estimate_call_usage(pending_question.prompt, pending_question.question.images)
+        usage = pending_question.estimate_usage()
         return add_list_price(self.name, usage) if self._ledger.limits.has_usd_limit else usage
 
     def _journal_call(
@@ -414,6 +406,15 @@ class PendingQuestion(Generic[AnswerT]):
                 **({"temperature": question.temperature} if question.temperature else {}),
                 **({"system": question.system_instruction} if question.system_instruction else {}),
             }
+        )
+
+    def estimate_usage(self) -> Usage:
+        """Estimate the tokens of a call, input on the high side; reasoning is not counted."""
+        sent_text = self.prompt + self.question.system_instruction + json.dumps(dict(self.schema))
+        return Usage(
+            calls=1,
+            input_tokens=estimate_tokens(sent_text) + sum(map(estimate_image_tokens, self.question.images)),
+            output_tokens=_EXPECTED_ANSWER_TOKENS,
         )
 
     def build_request(self, default_limit_seconds: float) -> Request:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from evalkit.llm.client import LanguageModel, ParsedAnswer, PendingQuestion, estimate_call_usage
+from evalkit.llm.client import LanguageModel, ParsedAnswer, PendingQuestion
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, add_list_price
 from evalkit.llm.model import AnswerT, Reply, Request, Usage
@@ -35,12 +34,8 @@ class EstimatingModel(LanguageModel):
 
     async def _call_while_service_works(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT]:
         question = pending_question.question
-        usage = estimate_call_usage(
-            pending_question.prompt + json.dumps(dict(pending_question.schema)), question.images
-        )
-        self.usage_by_role[question.role] = self.usage_by_role.get(question.role, Usage()) + add_list_price(
-            self.name, usage
-        )
+        usage = add_list_price(self.name, pending_question.estimate_usage())
+        self.usage_by_role[question.role] = self.usage_by_role.get(question.role, Usage()) + usage
         self.images_by_role[question.role] = self.images_by_role.get(question.role, 0) + len(question.images)
         return ParsedAnswer(question.offline(), ())
 

@@ -196,11 +196,6 @@ class Request:
     system_instruction: str = ""
     """Rules that stand above the prompt; empty: none."""
 
-    @property
-    def prompt_with_system_instruction(self) -> str:
-        """The prompt with the system instruction at its end, for models that take none apart."""
-        return "\n\n".join(filter(None, (self.prompt, self.system_instruction)))
-
 
 @dataclass(frozen=True)
 class Reply:

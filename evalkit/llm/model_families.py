@@ -31,9 +31,9 @@ _DEFAULT_WINDOW_CHARACTERS = 400_000
 _MAX_FILLED_TOKENS = 200_000
 
 
-def estimate_tokens(prompt: str) -> int:
-    """Estimate a prompt's tokens, rather too many than too few."""
-    return len(prompt) // _CHARACTERS_PER_TOKEN
+def estimate_tokens(text: str) -> int:
+    """Estimate a text's tokens, rather too many than too few."""
+    return len(text) // _CHARACTERS_PER_TOKEN
 
 
 class PageSource(StrictRecord):

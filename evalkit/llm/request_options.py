@@ -159,7 +159,8 @@ def _read_refusal(error_body: object, prompt: str) -> tuple[str, str | None]:
 
 def build_prompt(request: Request, options: RequestOptions) -> str:
     """Build the prompt to send; the parts that the model does not take apart are at its end."""
-    prompt = request.prompt if options.has_system_instruction else request.prompt_with_system_instruction
+    system_instruction = "" if options.has_system_instruction else request.system_instruction
+    prompt = "\n\n".join(filter(None, (request.prompt, system_instruction)))
     if options.answer_mode == "schema":
         return prompt
     return fill_prompt_template("Answer_Schema", question=prompt, schema=dump_compact_json(request.answer_schema))

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, TypeAlias
@@ -122,11 +123,17 @@ def _refuse_broad_folders(paths: Iterable[Path | str], output_root: Path | str |
 
     Everything below them would be read and sent to the model, and nobody means that.
     """
-    broad_folders = {Path("/"): "the whole disk", Path.home().resolve(): "your home folder"}
+    broad_folders = {Path("/"): "the whole disk"}
+    with suppress(RuntimeError):  # in a container, the user may have no home folder
+        broad_folders[Path.home().resolve()] = "your home folder"
     if isinstance(output_root, Path):
         broad_folders[output_root.resolve()] = "the output folder itself"
     for path in paths:
-        if description := broad_folders.get(Path(path).resolve()):
+        try:
+            description = broad_folders.get(Path(path).resolve())
+        except (RuntimeError, ValueError):  # a loop of links or a null character, which is reported as a missing file
+            continue
+        if description:
             raise UsageError(
                 f"the input {path} is {description}: every document below it would be read",
                 code="READER-BROAD",

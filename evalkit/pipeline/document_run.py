@@ -79,6 +79,7 @@ from evalkit.store import (
     OutputIndex,
     bundle_file_name,
     converted_file_name,
+    extraction_file_name,
     open_output_folder,
     packet_file_name,
     result_file_name,
@@ -178,7 +179,7 @@ async def estimate_documents(options: RunOptions) -> RunEstimate:
             documents=len(problems),
             finished=finished,
             problems=(*map(str, document_run.discovered.problems), *filter(None, problems)),
-            calls_in_flight=resolve_settings(**vars(options)).calls_in_flight,
+            calls_in_flight=document_run.settings.calls_in_flight,
         )
 
 
@@ -248,7 +249,7 @@ class _DocumentRun:
         self.supplied_inputs = supplied_inputs
         self.discovered = discovered
         self._patient_salt = load_or_create_patient_salt(output_folder)
-        self._settings = settings
+        self.settings = settings
         self.output_folder = output_folder
         self.index = index
         self._row_by_doc_id = row_by_doc_id
@@ -272,13 +273,20 @@ class _DocumentRun:
         return sum(map(self._is_finished, self.discovered.sources))
 
     def _is_finished(self, source: SourceDocument) -> bool:
-        earlier_fingerprint = self._row_by_doc_id.get(source.doc_id, {}).get("fingerprint")
-        return not self._options.fresh and earlier_fingerprint == self._compute_fingerprint(source)
+        row = self._row_by_doc_id.get(source.doc_id)
+        if self._options.fresh or row is None or row["fingerprint"] != self._compute_fingerprint(source):
+            return False
+        # An earlier run may not have been asked for fields; a document that failed has none.
+        return (
+            not self._field_extraction
+            or row["error_code"] is not None
+            or self.output_folder.has_file(extraction_file_name(source.doc_id))
+        )
 
     async def process_sources(self) -> list[DocumentSummary]:
         """Process all documents, several at a time; return their summaries in order."""
         # While a call waits for the provider, this machine can process another document.
-        extra_in_flight = self._settings.calls_in_flight if self.model_session.has_language_models else 0
+        extra_in_flight = self.settings.calls_in_flight if self.model_session.has_language_models else 0
         return await process_documents(
             self.discovered.sources,
             self._open_executor(),
@@ -296,11 +304,11 @@ class _DocumentRun:
 
     def _open_executor(self) -> AbstractAsyncContextManager[Executor]:
         return open_executor(
-            self._settings,
+            self.settings,
             self._reader_config,
             [source.path for source in self.discovered.sources],
             # A site's own verifiers are installed on this machine, not on every worker.
-            decides_on_workers=not (self.model_session.has_language_models or self._settings.verifiers),
+            decides_on_workers=not (self.model_session.has_language_models or self.settings.verifiers),
         )
 
     async def _estimate_document(self, source: SourceDocument, executor: Executor) -> str | None:
@@ -319,10 +327,14 @@ class _DocumentRun:
             if bundle is None:
                 reading = await read_document_and_save_bundle(self.output_folder, source, executor, format_zulu_now())
                 bundle = reading.bundle
+            supplied_classification = self.supplied_inputs.classification_by_doc_id.get(source.doc_id)
+            if supplied_classification is None:
+                refuse_bank_statement(bundle)
             outcome = await self._orchestrator.evaluate(
                 bundle,
-                self.supplied_inputs.classification_by_doc_id.get(source.doc_id),
+                supplied_classification,
                 self._build_patient_expectation(source),
+                await self._render_page_images(bundle, executor),
             )
             if self._field_extraction:
                 times = Times(run_started_at=self._started_at, started_at=format_zulu_now())
@@ -377,7 +389,7 @@ class _DocumentRun:
     def _compute_fingerprint(self, source: SourceDocument) -> str:
         return compute_fingerprint(
             source.sha256 or "",
-            self._settings,
+            self.settings,
             self._reader_config.reader_version,
             self.supplied_inputs.classification_by_doc_id.get(source.doc_id),
             self._build_patient_expectation(source),
@@ -385,7 +397,7 @@ class _DocumentRun:
 
     def _build_patient_expectation(self, source: SourceDocument) -> PatientExpectation:
         return build_patient_expectation(
-            self._settings, source.path, self.supplied_inputs.identity_by_doc_id.get(source.doc_id, ())
+            self.settings, source.path, self.supplied_inputs.identity_by_doc_id.get(source.doc_id, ())
         )
 
     def _load_finished_summary(self, source: SourceDocument, result_fingerprint: str) -> DocumentSummary | None:
@@ -442,7 +454,7 @@ class _DocumentRun:
             finished_at=format_zulu_now(),
             seconds=seconds_by_step,
         )
-        result = create_result(bundle, outcome, self._settings, result_fingerprint, times, self._patient_salt)
+        result = create_result(bundle, outcome, self.settings, result_fingerprint, times, self._patient_salt)
         await run_uninterrupted_storage_operation(
             self.output_folder, self._save_publish_and_index_result, result, bundle, source
         )
@@ -463,7 +475,7 @@ class _DocumentRun:
         )
         try:
             return await executor.render_page_images(
-                shown_pdf, bundle, self._settings.pictures_per_document, self._settings.picture_pixels
+                shown_pdf, bundle, self.settings.pictures_per_document, self.settings.picture_pixels
             )
         except DocumentError as error:
             log_event(
@@ -547,11 +559,11 @@ class _DocumentRun:
             # A document that was accepted by an earlier run keeps its probability.
             earlier_probability = read_silver_audit_probability(self.output_folder, result.doc_id)
             audit_probability = (
-                get_inclusion_probability(self._settings, self._completed_audits)
+                get_inclusion_probability(self.settings, self._completed_audits)
                 if earlier_probability is None
                 else earlier_probability
             )
-            if is_drawn_for_audit(self._settings.audit_seed, result.sha256, audit_probability):
+            if is_drawn_for_audit(self.settings.audit_seed, result.sha256, audit_probability):
                 publish_packet_unless_frozen(
                     self.output_folder,
                     self.index,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -84,4 +84,4 @@ class RunEstimate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the estimate as a JSON object."""
-        return asdict(replace(self)) | {"usage": asdict(self.usage), "minutes": round(self.minutes, 1)}
+        return asdict(self) | {"usage": asdict(self.usage), "minutes": round(self.minutes, 1)}

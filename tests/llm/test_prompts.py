@@ -249,7 +249,9 @@ def test_unusable_own_prompts_are_refused(tmp_path: Path, name: str, text: str |
 def test_a_run_asks_by_own_prompts_and_its_results_say_so(tmp_path: Path, samples: Path) -> None:
     folder = tmp_path / "prompts"
     folder.mkdir()
-    words = ("run", samples / "clinical_note.pdf", "--model", "openai:x", "--no-probe", "--output", tmp_path / "out")
+    words = (
+        "run", samples / "clinical_note.pdf", "--model", "openai:x", "--output", tmp_path / "out", "--no-probe"
+    )  # fmt: skip
     with ModelServer(lambda call: "{}") as server:
         settings = {
             "EVALKIT_OPENAI_BASE_URL": server.url + "/v1",

@@ -81,3 +81,20 @@ def test_yes_reads_a_broad_folder(samples: Path, tmp_path: Path, monkeypatch: py
     assert (tmp_path / "output" / "results" / "quest_cbc.json").is_file()
     (source,) = discover_documents(tmp_path / "quest_cbc.pdf", {}).sources
     assert source.doc_id == "quest_cbc"
+
+
+def test_what_no_path_can_be_is_named_as_missing(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for path in (str(loop), "a\0b"):
+        with pytest.raises(UsageError, match="does not exist"):
+            discover_documents(path, {})
+
+
+def test_a_user_may_have_no_home_folder(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_no_user(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", find_no_user)
+    assert discover_documents(samples, {}).sources

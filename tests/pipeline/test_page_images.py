@@ -10,6 +10,7 @@ import pytest
 from documents.scanning import needs_tesseract
 from PIL import Image
 
+from evalkit import pipeline
 from evalkit.errors import DocumentError
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.model_session import find_seeing_roles
@@ -42,6 +43,14 @@ def test_a_stamp_and_a_ticked_box_go_to_a_person(tmp_path: Path) -> None:
     seen = result["classification"]["segments"][0]["segment_composition"]
     marks = [quote.get("seen_in_picture") for presence in seen for quote in presence["top_evidence"]]
     assert marks == [None, True, True]
+
+
+def test_pictures_are_in_the_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "key-of-the-test")
+    source, model = write_scan(tmp_path), "gemini:gemini-2.5-flash"
+    rows = {row.role: row for row in pipeline.estimate(source, output=tmp_path / "out", model=model).rows}
+    assert {role: row.images for role, row in rows.items()} == {"classifier": 1, "V2": 0, "V3": 0, "V4": 0}
+    assert rows["classifier"].usage.input_tokens > rows["V3"].usage.input_tokens + 2_000
 
 
 @pytest.mark.parametrize(

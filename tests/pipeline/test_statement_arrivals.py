@@ -13,6 +13,7 @@ from statements.drawn import SHAPES, draw
 from statements.undecided import draw_month
 from typer.testing import CliRunner
 
+from evalkit import pipeline
 from evalkit.cli import app
 from evalkit.documents.readers import read_document
 from evalkit.review import SMEReviewHelper
@@ -43,6 +44,13 @@ def test_a_statement_is_named_with_the_command_that_reads_it(command: str, tmp_p
         assert "this is a bank statement" in documents["statement"]["error"]
         assert "`evalkit build-template`" in documents["statement"]["error"]
     assert not list((output / "ground_truth").glob("*statement*")), "nothing was accepted"
+
+
+def test_a_statement_costs_nothing_in_the_estimate(tmp_path: Path) -> None:
+    (tmp_path / "statement.pdf").write_bytes(draw("signed amounts", 1).pdf)
+    estimate = pipeline.estimate(tmp_path, output=tmp_path / "out", model="gemini:gemini-2.5-flash")
+    assert estimate.rows == ()
+    assert "this is a bank statement" in estimate.problems[0]
 
 
 def test_a_run_leaves_the_case_of_a_template_its_statement(tmp_path: Path) -> None:

@@ -338,12 +338,12 @@ class ActReading:
         )
 
 
-@cache_by_identity(max_size=128)  # several checks read the same pages
+@cache_by_identity  # several checks read the same pages
 def _create_reading(weights: ActWeights, *pages: Page) -> ActReading:
     return ActReading(pages, weights)
 
 
-@cache_by_identity(max_size=128)  # a page is read alone and with others
+@cache_by_identity  # a page is read alone and with others
 def _find_weighted_terms(page: Page, weights: ActWeights) -> tuple[str, ...]:
     return find_weighted_terms_and_unknown_words(get_body_text(page), (), weights)[0]
 

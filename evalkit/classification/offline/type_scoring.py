@@ -194,14 +194,14 @@ def softmax(logits: Sequence[float]) -> list[float]:
 
 
 def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None = None) -> ScoredPage:
-    """Find lexicon matches, known terms and unknown words of a page; cached.
+    """Find lexicon matches, known terms and unknown words of a page.
 
     ``model_weights`` None: the shipped weights.
     """
     return _read_page_for_scoring(page, load_embedded_weights() if model_weights is None else model_weights)
 
 
-@cache_by_identity(max_size=128)  # the second reading and the check of weak quotes read the same pages
+@cache_by_identity  # the second reading and the check of weak quotes read the same pages
 def _read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights) -> ScoredPage:
     reading = apply_lexicon(page)
     return ScoredPage(
@@ -254,11 +254,11 @@ def extract_terms(text: str, furniture_spans: Sequence[Span] = ()) -> Iterator[T
 
 
 def combine_page_scores(pages: Sequence[ScoredPage]) -> ClassificationScores:
-    """Combine the features of at least one page to the scores of one document; cached."""
+    """Combine the features of at least one page to the scores of one document."""
     return _combine_page_scores(*pages)
 
 
-@cache_by_identity(max_size=128)  # the second reading and the embedded model often divide the pages alike
+@cache_by_identity  # the second reading and the embedded model often divide the pages alike
 def _combine_page_scores(*pages: ScoredPage) -> ClassificationScores:
     lexicon_scores, features = compute_lexicon_features([page.lexicon_reading for page in pages])
     page_terms = dict.fromkeys(term for page in pages for term in page.terms)

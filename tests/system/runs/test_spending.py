@@ -61,6 +61,9 @@ def test_the_estimate_is_what_the_run_then_calls(written: Path, tmp_path: Path) 
     assert lean["rows"][0]["is_time_measured"]
     fresh = estimate(written, output, "--fresh", **address)
     assert fresh["usage"]["calls"] == 4 * NOTES
+    with_fields = estimate(written, output, "--extract", **address)
+    assert {row["role"] for row in with_fields["rows"]} == {"extractor"}
+    assert with_fields["finished"] == 0
 
 
 def test_the_estimate_says_that_a_price_is_unknown(written: Path, tmp_path: Path) -> None:
