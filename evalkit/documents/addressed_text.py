@@ -90,8 +90,10 @@ def find_addressed_text(text: str) -> str | None:
         return None  # nearly every page
     hits += _find_hits(symbols, (signal for signal in rules.signals if not signal.is_decisive))
     hits.sort(key=itemgetter(0, 1))
-    found = min(_iter_addressed_spans(hits, rules), key=lambda span: span[1] - span[0], default=None)
-    return text[spans[found[0]][0] : spans[found[1]][1]].strip(".,:;!?-–( \n") if found else None
+    shortest_span = min(_iter_addressed_spans(hits, rules), key=lambda span: span[1] - span[0], default=None)
+    return (
+        text[spans[shortest_span[0]][0] : spans[shortest_span[1]][1]].strip(".,:;!?-–( \n") if shortest_span else None
+    )
 
 
 def _iter_addressed_spans(hits: Sequence[_Hit], rules: _Rules) -> Iterator[tuple[int, int]]:
@@ -205,10 +207,11 @@ def add_addressed_texts(document: Any, pages: Sequence[Page]) -> tuple[Page, ...
     Searched are comments, form fields, the file's properties, its bookmarks and the names of attached files.
     """
     texts = {page.page_num: _iter_page_texts(document, page.page_num - 1) for page in pages}
-    found = {number: tuple(_find_addressed(page_texts)) for number, page_texts in texts.items()}
-    found[1] = (*_find_addressed(_iter_file_texts(document)), *found[1])
+    texts_by_page = {number: tuple(_find_addressed(page_texts)) for number, page_texts in texts.items()}
+    texts_by_page[1] = (*_find_addressed(_iter_file_texts(document)), *texts_by_page[1])
     return tuple(
-        page.model_copy(update={"addressed": found[page.page_num]}) if found[page.page_num] else page for page in pages
+        page.model_copy(update={"addressed": texts_by_page[page.page_num]}) if texts_by_page[page.page_num] else page
+        for page in pages
     )
 
 
