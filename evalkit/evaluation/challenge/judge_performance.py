@@ -51,7 +51,7 @@ JUDGING_ROLES: Mapping[str, JudgingRole] = {
 
 @dataclass(frozen=True)
 class RoleJudgement:
-    """What the model of one role said about one answer."""
+    """Verdict of one role's model on one answer."""
 
     role: str
     has_alarm: bool
@@ -87,7 +87,7 @@ def list_role_judgements(outcome: ClassificationOutcome, grave_issues: Sequence[
 
 @dataclass(frozen=True)
 class JudgePerformance:
-    """How well the model of one role tells wrong answers from right ones, and at what cost."""
+    """Detection, false alarms and cost of one role's model."""
 
     role: str
     model: str
@@ -121,7 +121,7 @@ class JudgePerformance:
 
 
 class JudgementGroups(NamedTuple):
-    """What one role said about three groups of answers."""
+    """Verdicts of one role on three groups of answers."""
 
     planted: Sequence[RoleJudgement]
     """About semantic faults that are meant for the role."""

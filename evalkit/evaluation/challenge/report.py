@@ -62,7 +62,7 @@ class JudgedMutation:
     unanswered: bool
     """True if a verifier gave no answer; it then counts as having detected nothing."""
     judgements: tuple[RoleJudgement, ...] = ()
-    """What the model of each asked role said."""
+    """Verdicts of each asked role's model."""
 
 
 NOT_COUNTED_REASONS = {
