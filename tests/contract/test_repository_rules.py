@@ -17,6 +17,12 @@ def test_the_lock_names_packages_and_versions_only() -> None:
     assert not any("://" in line for line in lines)
 
 
+def test_no_lock_holds_an_address() -> None:
+    small_model = ROOT / "tests" / "stress" / "small_model"
+    locks = (ROOT / "requirements.lock", small_model / "package-lock.json", small_model / "requirements.txt")
+    assert [path.name for path in locks if "://" in path.read_text()] == []
+
+
 def test_the_lock_holds_every_direct_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
