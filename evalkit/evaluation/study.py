@@ -578,7 +578,7 @@ class _StudyReader:
             page_risks=page_risks,
             risk=combine_page_risks(page_risks, page_ranges),
             stratum=build_stratum_key(
-                document_type=agent_labels and agent_labels.dominant_type,
+                document_type=agent_labels.dominant_type if agent_labels else None,
                 source=source_folder,
                 reader=_require_type(result["reader"], str),
                 model=_require_type(result["model"], str),
