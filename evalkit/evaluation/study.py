@@ -31,6 +31,7 @@ from evalkit.documents.identity.file_persons import (
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
 from evalkit.issue import Issue, IssueSeverity
+from evalkit.pipeline.event_log import LoggedEvent, read_events
 from evalkit.pipeline.sample_draws import read_all_draws, read_probability_by_eligible_doc_id
 from evalkit.pipeline.strata import StratumKey, build_stratum_key
 from evalkit.pipeline.supplied_labels import (
@@ -239,6 +240,8 @@ class Study:
     """A sentence for each supplied label that could not be used, or only in part."""
     attention_checks: tuple[AttentionCheckOutcome, ...] = ()
     """Outcomes of cases with a deliberately wrong answer; their reviews are not part of any document's reviews."""
+    events: tuple[LoggedEvent, ...] = ()
+    """The folder's own decisions, oldest first: certificates, brakes, promotions."""
 
     @property
     def reviewed_documents(self) -> list[DocumentRecord]:
@@ -318,7 +321,8 @@ def read_study(
     Raises:
         UsageError: the folder or a file of labels is missing or unreadable, or ``foreign_types`` maps a label to an
             unknown type.
-        StoreError: a draw, ``production_labels.json`` or the index is damaged; these files concern all documents.
+        StoreError: a draw, an event, ``production_labels.json`` or the index is damaged; these files concern all
+            documents.
     """
     output_folder = open_output_folder(output, (settings or Settings.load()).database)
     return read_folder_study(output_folder, truth=truth, production=production, foreign_types=foreign_types)
@@ -359,6 +363,7 @@ def read_folder_study(
         tuple(reader.problems),
         tuple(dict.fromkeys(reader.label_warnings)),
         attention_checks,
+        tuple(read_events(output_folder)),
     )
 
 
