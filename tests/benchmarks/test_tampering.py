@@ -139,12 +139,16 @@ def test_thirty_families_have_names_of_their_own():
     assert not any(family.name in told for family in families[1])
 
 
-def test_a_set_value_changes_nothing_else_in_its_file(output):
-    before = (output / "reviews/letter/0001.json").read_text()
-    step = {"files": "reviews/letter/0001.json", "operation": "set", "pointer": "/outcome", "value": "validated"}
-    assert apply_family(output, Family("one", "", [step]), 0) == ["reviews/letter/0001.json"]
-    assert (output / "reviews/letter/0001.json").read_text() == before.replace('"corrected"', '"validated"')
-    assert apply_family(output, Family("again", "", [step]), 0) is None
+@pytest.mark.parametrize("style", [{"indent": 2}, {"indent": 4}, {"separators": (",", ":")}, {"ensure_ascii": False}])
+@pytest.mark.parametrize("ending", ["", "\n"])
+def test_a_set_value_changes_nothing_else_in_its_file(tmp_path, style, ending):
+    path = tmp_path / "review.json"
+    path.write_text(json.dumps({"reviewer": "Müller", "outcome": "corrected", "seen": [1, 2.0]}, **style) + ending)
+    before = path.read_text()
+    step = {"files": "review.json", "operation": "set", "pointer": "/outcome", "value": "validated"}
+    assert apply_family(tmp_path, Family("one", "", [step]), 0) == ["review.json"]
+    assert path.read_text() == before.replace("corrected", "validated")
+    assert apply_family(tmp_path, Family("again", "", [step]), 0) is None
 
 
 def test_a_family_is_done_whole_or_not_at_all(output):
