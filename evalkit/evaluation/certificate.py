@@ -24,9 +24,9 @@ moments, a certificate may end at an earlier one, before the first unanswered au
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -55,7 +55,7 @@ _STAKE_WEIGHTS = np.array([0.4, 0.3, 0.3])
 #: Experts are assumed to have noticed 19 of 20 errors before the first attention check is answered.
 _PRIOR_NOTICED, _PRIOR_SHOWN = 19, 20
 #: A certificate lapses if the last document that it covers was accepted this many days before the newest one.
-_MAX_AGE = timedelta(days=60)
+_MAX_AGE_DAYS = 60
 #: A certificate that needs audits for more than this many days, at the present rate, cannot be had.
 _HORIZON_DAYS = 365
 
@@ -67,6 +67,10 @@ class AuditHistory(NamedTuple):
     """Probability (0..1) that the document is drawn for a blind audit."""
     is_counted_wrong: npt.NDArray[np.bool_]
     """True if the document was drawn and its audit found it wrong, or counts as if it had."""
+
+    def leave_out(self, is_unanswered: npt.NDArray[np.bool_]) -> AuditHistory:
+        """Return the history in which unanswered audits count as right."""
+        return self._replace(is_counted_wrong=self.is_counted_wrong & ~is_unanswered)
 
     def take_first(self, document_count: int) -> AuditHistory:
         """Return the history of the first documents only."""
@@ -288,18 +292,19 @@ def _compute_certificate(
         np.array([document.inclusion_probability or 0.0 for document in ordered]),
         np.array([answer in ("wrong", "unanswered") for answer in answers]),
     )
-    counted_wrong_if_answered = np.array([answer == "wrong" for answer in answers])
-    optimistic = BettingProcess(history._replace(is_counted_wrong=counted_wrong_if_answered), noticed_share)
+    is_unanswered = np.array([answer == "unanswered" for answer in answers])
+    seconds = [(_parse_time(document.decided_at) - _parse_time("")).total_seconds() for document in ordered]
+    days = np.array(seconds) / 86_400
+    target = settings.max_error_rate, settings.confidence
     # An error that is known without an audit refutes a rate, too.
     known_wrong_share = sum(score_agent_type(document) == 0 for document in ordered) / len(ordered)
-    target = settings.max_error_rate, settings.confidence
-    process, covered_count, is_proven = BettingProcess(history, noticed_share), len(ordered), False
-    if known_wrong_share <= settings.max_error_rate and optimistic.is_refuted(*target):
-        for candidate_count in _list_period_ends(ordered, answers):
-            candidate = BettingProcess(history.take_first(candidate_count), noticed_share)
-            if candidate.is_refuted(*target):
-                process, covered_count, is_proven = candidate, candidate_count, True
-                break
+    proven_count = (
+        find_proven_count(days, history, is_unanswered, noticed_share, *target)
+        if known_wrong_share <= settings.max_error_rate
+        else None
+    )
+    is_proven, covered_count = proven_count is not None, proven_count or len(ordered)
+    process = BettingProcess(history.take_first(covered_count), noticed_share)
     covered_answers = answers[:covered_count]
     certificate = Certificate(
         stratum,
@@ -326,30 +331,37 @@ def _compute_certificate(
     )
     if is_proven:
         return certificate
-    seconds = (_parse_time(ordered[-1].decided_at) - _parse_time(ordered[0].decided_at)).total_seconds()
-    documents_a_year = int(len(ordered) * _HORIZON_DAYS / max(seconds / 86_400, 1.0))
-    answered_history = history._replace(is_counted_wrong=counted_wrong_if_answered)
-    audits = count_more_audits_needed(answered_history, documents_a_year, noticed_share, *target)
+    documents_a_year = int(len(ordered) * _HORIZON_DAYS / max(days[-1] - days[0], 1.0))
+    audits = count_more_audits_needed(history.leave_out(is_unanswered), documents_a_year, noticed_share, *target)
     waiting_count = answers.count("unanswered")
     return replace(certificate, more_audits_needed=None if audits is None else audits + waiting_count)
 
 
-def _list_period_ends(documents: Sequence[DocumentRecord], answers: Sequence[AuditAnswer]) -> Iterator[int]:
-    """Yield the numbers of first documents that a certificate may cover, largest first.
+def find_proven_count(
+    days: FloatArray,
+    history: AuditHistory,
+    is_unanswered: npt.NDArray[np.bool_],
+    noticed_share: float,
+    max_error_rate: float,
+    confidence: float,
+) -> int | None:
+    """Find how many first documents a certificate may cover; None without proof.
 
-    All documents, then those before the first unanswered audit of each day.
+    All documents, or those before the first unanswered audit of a day that is not too long ago. ``days`` are the times
+    of acceptance. There is no proof either way if the known errors of all documents, with unanswered audits taken for
+    right, are too many: a certificate must not last because answers are late.
     """
-    yield len(documents)
-    newest_at = _parse_time(documents[-1].decided_at)
-    first_unanswered_by_day = {
-        document.decided_at[:10]: position
-        for position, (document, answer) in reversed(list(enumerate(zip(documents, answers, strict=True))))
-        if answer == "unanswered"
-    }
-    for position in sorted(first_unanswered_by_day.values(), reverse=True):
-        if position == 0 or newest_at - _parse_time(documents[position - 1].decided_at) > _MAX_AGE:
-            return
-        yield position
+    target = max_error_rate, confidence
+    if not BettingProcess(history.leave_out(is_unanswered), noticed_share).is_refuted(*target):
+        return None
+    unanswered_positions = np.flatnonzero(is_unanswered)
+    _, first_of_day = np.unique(np.floor(days[unanswered_positions]), return_index=True)
+    for count in (len(days), *unanswered_positions[first_of_day][::-1].tolist()):
+        if count == 0 or days[-1] - days[count - 1] > _MAX_AGE_DAYS:
+            return None
+        if BettingProcess(history.take_first(count), noticed_share).is_refuted(*target):
+            return count
+    return None
 
 
 def count_more_audits_needed(
