@@ -356,7 +356,8 @@ def find_proven_count(
         return None
     unanswered_positions = np.flatnonzero(is_unanswered)
     _, first_of_day = np.unique(np.floor(days[unanswered_positions]), return_index=True)
-    for count in (len(days), *unanswered_positions[first_of_day][::-1].tolist()):
+    period_ends: list[int] = [len(days), *unanswered_positions[first_of_day][::-1].tolist()]
+    for count in period_ends:
         if count == 0 or days[-1] - days[count - 1] > _MAX_AGE_DAYS:
             return None
         if BettingProcess(history.take_first(count), noticed_share).is_refuted(*target):

@@ -17,16 +17,14 @@ risk and the interval with predictions. Coverage is of the share of wrong docume
 
 import argparse
 import json
-import math
+import zlib
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from benchmarks.first_contact.streams.generating import Stream, generate_stream, list_kinds
-from evaluation.studies import NOTE, OTHER, document, truth
-from scipy.special import logsumexp
+from evaluation.studies import NOTE, OTHER, labels, truth
 
 from evalkit.evaluation.certificate import (
     _BET_WEIGHTS,
@@ -38,11 +36,10 @@ from evalkit.evaluation.certificate import (
 )
 from evalkit.evaluation.headline_estimates import estimate_headline, score_agent_type
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_weighted_mean
+from evalkit.evaluation.study import DocumentRecord
 from evalkit.pipeline.sample_draws import (
     compute_audit_probability,
-    compute_risk_deviation,
     get_audit_rate,
-    is_drawn_for_audit,
 )
 from evalkit.settings import CertificateSettings, Settings
 
@@ -54,25 +51,34 @@ LOOKS_A_DAY = 10
 PATIENT_DAYS = 30.0
 CHECKPOINTS = (100, 200, 400)
 HALF_WIDTH = 0.01
+AGENT_LABELS, TRUTH_IF_RIGHT, TRUTH_IF_WRONG = labels(NOTE), truth(NOTE), truth(OTHER)
 
 
-def draw_audits(stream: Stream, answered_at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def draw_audits(stream: Stream, answered_at: np.ndarray, *, is_even: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Return each accepted document's draw probability, and whether it is drawn; 0 for the others."""
-    probabilities = np.zeros(len(stream.day))
+    generator = np.random.default_rng([stream.seed, zlib.crc32(stream.kind.encode()), is_even])
+    chances, probabilities = generator.random(len(stream.day)), np.zeros(len(stream.day))
     is_drawn = np.zeros(len(stream.day), dtype=bool)
-    deviations = np.array([compute_risk_deviation(risk) for risk in stream.risk])
-    accepted_so_far: list[int] = []
+    deviations = np.sqrt(stream.risk * (1 - stream.risk))
+    accepted = np.flatnonzero(stream.is_accepted)
+    first_of_day = np.searchsorted(stream.day[accepted], np.arange(stream.days + 1))
     for day in range(stream.days):
-        today = np.flatnonzero((stream.day == day) & stream.is_accepted)
-        rate = get_audit_rate(SETTINGS, int((is_drawn & (answered_at <= day)).sum()))
-        earlier = accepted_so_far[:: max(len(accepted_so_far) // 200, 1)][:200]
-        mean_deviation = float(deviations[earlier].mean()) if len(earlier) >= 50 else None
-        for position in today.tolist():
-            probabilities[position] = compute_audit_probability(rate, float(stream.risk[position]), mean_deviation)
-            name = f"{stream.kind} {stream.seed} {position}"
-            is_drawn[position] = is_drawn_for_audit("streams", name, probabilities[position])
-        accepted_so_far += today.tolist()
+        earlier, today = accepted[: first_of_day[day]], accepted[first_of_day[day] : first_of_day[day + 1]]
+        rate = get_audit_rate(SETTINGS, int((is_drawn[earlier] & (answered_at[earlier] <= day)).sum()))
+        read = earlier[:: max(len(earlier) // 200, 1)][:200]
+        mean_deviation = float(deviations[read].mean()) if len(read) >= 50 and not is_even else None
+        # Risks of three digits: the product's function is asked once for each.
+        known = {
+            risk: compute_audit_probability(rate, risk, mean_deviation) for risk in set(round_risks(stream.risk[today]))
+        }
+        probabilities[today] = [known[risk] for risk in round_risks(stream.risk[today])]
+        is_drawn[today] = chances[today] < probabilities[today]
     return probabilities, is_drawn
+
+
+def round_risks(risks: np.ndarray) -> list[float]:
+    """Round risks to 1 in 1,000."""
+    return np.round(risks, 3).tolist()
 
 
 def look_at_certificates(stream: Stream, *, is_patient: bool) -> dict[str, Any]:
@@ -157,9 +163,8 @@ class FastCheck:
         """Take the mean stake of all documents for that of the rarely drawn ones."""
         losses = self._losses[:, :, :count][:, :, is_found_wrong].sum(axis=2)
         gains = _BETS[:, None] * NOTICED_SHARE * TARGET.max_error_rate * self._stake_sums[:, count - 1]
-        return logsumexp(losses + gains + np.log(_BET_WEIGHTS[:, None] * _STAKE_WEIGHTS)) >= -math.log(
-            1 - TARGET.confidence
-        )
+        wealth = (np.exp(losses + gains) * _BET_WEIGHTS[:, None] * _STAKE_WEIGHTS).sum()
+        return bool(wealth >= 1 / (1 - TARGET.confidence))
 
 
 def estimate_today(is_wrong: np.ndarray, probabilities: np.ndarray, is_drawn: np.ndarray) -> Estimate:
@@ -174,37 +179,40 @@ def estimate_today(is_wrong: np.ndarray, probabilities: np.ndarray, is_drawn: np
 def estimate_now(is_wrong: np.ndarray, probabilities: np.ndarray, is_drawn: np.ndarray, risks: np.ndarray) -> Estimate:
     """Estimate by the report's own function, from documents as it reads them."""
     documents = [
-        document(
+        DocumentRecord(
             f"d{position}",
-            truth=truth(OTHER if is_wrong[position] else NOTE) if is_drawn[position] else None,
-            review_probability=min(float(probabilities[position]), 1 - 1e-9),
-            risk=float(risks[position]),
+            None,
+            "",
+            "reviewed" if known else "unseen",
+            "AUTO_ACCEPT",
+            agent_labels=AGENT_LABELS,
+            truth=(TRUTH_IF_WRONG if wrong else TRUTH_IF_RIGHT) if known else None,
+            inclusion_probability=probability,
+            review_probability=probability,
+            risk=risk,
         )
-        for position in range(len(is_wrong))
+        for position, (wrong, probability, known, risk) in enumerate(
+            zip(
+                is_wrong.tolist(),
+                np.minimum(probabilities, 1 - 1e-9).tolist(),
+                is_drawn.tolist(),
+                risks.tolist(),
+                strict=True,
+            )
+        )
     ]
     return estimate_headline("", "", documents, score_agent_type).estimate
 
 
-def measure_precision(stream: Stream) -> dict[str, Any]:  # noqa: C901 - two ways, one after another
+def measure_precision(stream: Stream) -> dict[str, Any]:
     """Return audits for one point of precision by both ways, and whether intervals cover the truth."""
     answered_at = stream.day + 0.0
-    stream = replace(stream, answer_delay_days=np.zeros(len(stream.day)))
-    probabilities, is_drawn = draw_audits(stream, answered_at)
     chosen = np.flatnonzero(stream.is_accepted)
     is_wrong, risks = stream.is_wrong[chosen], stream.risk[chosen]
     ways: dict[str, Any] = {}
     for way in ("today", "now"):
-        if way == "today":
-            rates, drawn = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=bool)
-            for day in range(stream.days):
-                today = np.flatnonzero(stream.day[chosen] == day)
-                rates[today] = get_audit_rate(SETTINGS, int(drawn.sum()))
-                names = [f"even {stream.kind} {stream.seed} {position}" for position in today.tolist()]
-                drawn[today] = [
-                    is_drawn_for_audit("streams", name, rate) for name, rate in zip(names, rates[today], strict=True)
-                ]
-        else:
-            rates, drawn = probabilities[chosen], is_drawn[chosen]
+        probabilities, is_drawn = draw_audits(stream, answered_at, is_even=way == "today")
+        rates, drawn = probabilities[chosen], is_drawn[chosen]
         audits = np.cumsum(drawn)
 
         def estimate(count: int, way: str = way, rates: np.ndarray = rates, drawn: np.ndarray = drawn) -> Estimate:
