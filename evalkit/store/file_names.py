@@ -17,6 +17,8 @@ EVENTS_FOLDER = "events"
 TEMPLATES_FOLDER = "templates"
 TEMPLATE_REVIEWS_FOLDER = "template_reviews"
 PRODUCTION_LABELS_FILE = "production.json"
+#: Counts of what was new in each run's documents.
+MONITORING_FILE = "monitoring.json"
 PURGE_RECORDS_FOLDER = "purged"
 #: The purge in progress; removed when the purge is finished.
 PURGE_INTENT_FILE = "purging.json"
@@ -66,6 +68,7 @@ NEUTRAL_NAMES = frozenset(
             EVENTS_FOLDER,
             TEMPLATES_FOLDER,
             PRODUCTION_LABELS_FILE,
+            MONITORING_FILE,
             PURGE_RECORDS_FOLDER,
             DATABASE_SCHEMA_FILE,
         ),
