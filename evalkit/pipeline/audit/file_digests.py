@@ -291,7 +291,9 @@ class FolderComparison:
         if lost_count and not (name == PRODUCTION_LABELS_FILE and self._new_purges):
             yield ChangedFile(name, f"{lost_count} of its entries were changed or removed since the dossier was made")
         elif added_count or lost_count or name == ROSTER_FILE:
-            notes.append(f"{name} was changed: {added_count} entries added, {lost_count} purged, or login codes replaced")
+            notes.append(
+                f"{name} was changed: {added_count} entries added, {lost_count} purged, or login codes replaced"
+            )
         else:
             yield ChangedFile(name, "it was changed since the dossier was made")
 
@@ -363,7 +365,9 @@ class PastOutputFolder(OutputFolder):
 
     @override
     def list_json_files(self, subfolder: str) -> list[str]:
-        return sorted(f"{subfolder}/{name}" for name in self.list_file_and_folder_names(subfolder) if name.endswith(".json"))
+        return sorted(
+            f"{subfolder}/{name}" for name in self.list_file_and_folder_names(subfolder) if name.endswith(".json")
+        )
 
     @override
     def list_subfolder_names(self, subfolder: str) -> list[str]:
@@ -379,9 +383,10 @@ class PastOutputFolder(OutputFolder):
         content = self._folder.read_bytes(name) if self._folder.has_file(name) else b""
         if compute_file_digest(content) != recorded_digest:
             if folder == PACKETS_FOLDER:
-                candidates = (_STATUS_PATTERN.sub(rb'\g<1>' + status + b'"', content) for status in _STATUSES)
+                candidates = (_STATUS_PATTERN.sub(rb"\g<1>" + status + b'"', content) for status in _STATUSES)
                 content = next(
-                    (candidate for candidate in candidates if compute_file_digest(candidate) == recorded_digest), content
+                    (candidate for candidate in candidates if compute_file_digest(candidate) == recorded_digest),
+                    content,
                 )
             elif past_truth := self._rebuild_ground_truth(name):
                 content = past_truth
@@ -417,7 +422,9 @@ class PastOutputFolder(OutputFolder):
         return self._folder.get_modification_time(name)
 
     def _refuse_change(self, *_arguments: Any, **_options: Any) -> Any:
-        raise StoreError("the past of an output folder cannot be changed", code="STORE-PAST", remedy="Report this error.")
+        raise StoreError(
+            "the past of an output folder cannot be changed", code="STORE-PAST", remedy="Report this error."
+        )
 
     remove_file = remove_folder = hold_run_lock = hold_write_lock = _refuse_change
     _write_atomically = _create_atomically_if_absent = _refuse_change
