@@ -23,6 +23,7 @@ from typing_extensions import override
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.patient_keys import load_or_create_patient_salt
 from evalkit.classification.v5_arbiter import Decision
+from evalkit.core.records import StrictRecord
 from evalkit.errors import EvalkitError, StoreError
 from evalkit.pipeline.purge import PurgeRecord, read_purge_records
 from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
@@ -83,17 +84,16 @@ _STATUSES = (b"pending", b"in_review", b"deferred", b"completed")
 _NEW_DOSSIER_REMEDY = "Restore the file from a backup, or make a new dossier if the change was intended."
 
 
-@dataclass(frozen=True)
-class FolderDigests:
+class FolderDigests(StrictRecord):
     """Digests of the record files of an output folder at one moment."""
 
-    files: Mapping[str, str]
+    files: dict[str, str]
     """SHA-256 (hex) of each file's bytes, by the file's name with hashed document names."""
-    entries: Mapping[str, tuple[str, ...]]
+    entries: dict[str, tuple[str, ...]]
     """Keyed hash of each entry of the files to which entries are added, by file name."""
-    documents: Mapping[str, str]
+    documents: dict[str, str]
     """Beginning of the SHA-256 of each document's bytes, by the hash of its name, so that a purge can be recognised."""
-    silver_probabilities: Mapping[str, float]
+    silver_probabilities: dict[str, float]
     """Probability of an audit of each accepted answer that nobody had reviewed, which later reviews overwrite."""
 
     def count_by_folder(self) -> Counter[str]:
@@ -194,7 +194,7 @@ def compute_folder_digests(output_folder: OutputFolder, hasher: FileNameHasher) 
     checks = [(case_id, sha256_by_doc_id.get(doc_id, "")) for case_id, doc_id in _list_checks(output_folder)]
     for name, sha256 in (*sha256_by_doc_id.items(), *checks):
         documents[hasher.hash_text(name)] = sha256[:_HASH_DIGITS]
-    return FolderDigests(files, entries, documents, silver_probabilities)
+    return FolderDigests(files=files, entries=entries, documents=documents, silver_probabilities=silver_probabilities)
 
 
 def _list_checks(output_folder: OutputFolder) -> list[tuple[str, str]]:
@@ -264,6 +264,10 @@ class FolderComparison:
             is_gone = present_digest is None
             if is_gone and self._recorded.documents.get(_get_document_hash(name)) in purged_beginnings - {""}:
                 purged_count += 1
+                if folder == RESULTS_FOLDER and _get_document_hash(name) in self._present.documents:
+                    changed.append(
+                        ChangedFile(shown_name, "a record says that it was purged, but the index still lists it")
+                    )
                 if folder == REVIEWS_FOLDER and digest not in purged_reviews:
                     changed.append(ChangedFile(shown_name, "it was changed before the document was purged"))
             elif not is_gone and folder == SAMPLE_DRAWS_FOLDER and self._is_draw_of_purge(name):
