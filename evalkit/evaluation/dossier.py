@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic import ValidationError
-
 from evalkit.core.grouping import group_by
 from evalkit.core.records import StrictRecord
 from evalkit.core.safe_io import read_regular_file
@@ -153,7 +151,8 @@ def render_dossier(report: EvaluationReport, basis: DossierBasis) -> str:
 
 
 def _compute_seal(html: str, present_seal: str) -> str:
-    return hashlib.sha256(html.replace(present_seal, _BLANK_SEAL).encode()).hexdigest()
+    text = html.replace(present_seal, _BLANK_SEAL)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _read_seal(html: str) -> str:
@@ -185,7 +184,7 @@ def verify_dossier(output_folder: OutputFolder, html_path: Path, *, fault_count:
     basis_match = _BASIS_PATTERN.search(html)
     try:
         basis = DossierBasis.model_validate_json(basis_match[1] if basis_match else "")
-    except ValidationError:
+    except ValueError:  # also if it is no text
         faults.append(_blame(html_path, "its block of numbers and hashes was changed so that it cannot be read"))
         return DossierVerification(tuple(faults), ())
     comparison = FolderComparison(output_folder, basis.digests)
@@ -272,6 +271,7 @@ def _compare_numbers(stated: Any, computed: Any, place: str = "") -> Iterator[st
 
 def _shorten(value: Any) -> str:
     text = f"{len(value)} entries" if isinstance(value, list | dict) else str(value)
+    text = text.encode("utf-8", "replace").decode()  # a changed byte may be no text
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
