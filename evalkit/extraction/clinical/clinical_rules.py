@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from evalkit.extraction.clinical.report_structure import load_clinical_lexicon
 from evalkit.extraction.clinical_formats import (
-    HGVS_PATTERN,
     normalise_grade,
     normalise_marker_result,
     strip_grading_system,
 )
 from evalkit.extraction.extraction_schema import FieldValue
+from evalkit.extraction.patterns import get_pattern
 from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.grounding.omitted_context import find_omitted_context
@@ -85,7 +85,7 @@ def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext
             field_name,
             shorten_quote(value.raw),
             quote[:start],
-            _CLAUSE_END.split(quote[end:], maxsplit=1)[0],
+            get_pattern("sentence_end").split(quote[end:], maxsplit=1)[0],
             quote,
             start,
             end,
@@ -96,7 +96,7 @@ def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext
 
 def _describe_omitted_percentage(context: ValueContext) -> str | None:
     """Return an error if the percentage after a result was left out; or None."""
-    share_match = _SHARE_AFTER.match(context.clause_after)
+    share_match = get_pattern("share_after").match(context.clause_after)
     if share_match and "%" not in (normalise_marker_result(context.value_text) or ""):
         omitted_text = share_match["share"].strip()
         return (
@@ -107,7 +107,7 @@ def _describe_omitted_percentage(context: ValueContext) -> str | None:
 
 def _describe_omitted_distance(context: ValueContext) -> str | None:
     """Return an error if the distance after a margin status was left out; or None."""
-    size_match = _SIZE_AFTER.match(context.clause_after)
+    size_match = get_pattern("size_after").match(context.clause_after)
     if size_match and not re.search(r"\d", context.value_text):
         omitted_text = size_match["size"].strip()
         return f'Extracted as "{context.value_text}" but the source goes on with "{omitted_text}": include the distance'
@@ -137,18 +137,12 @@ def _describe_unnamed_marker(context: ValueContext) -> str | None:
     item = context.field_name.partition(".")[2]
     marker_names = _load_synonyms_by_marker().get(item.lower())
     # Behind a result that begins a list: "negative for CK7".
-    names_text = canonicalise(
-        f"{context.text_before} {context.clause_after if _LIST_AFTER.match(context.clause_after) else ''}"
-    )
+    list_after = context.clause_after if get_pattern("list_after").match(context.clause_after) else ""
+    names_text = canonicalise(f"{context.text_before} {list_after}")
     if marker_names is None or any(canonicalise(marker_name) in names_text for marker_name in marker_names):
         return None
     return f"The passage does not name {item}"
 
-
-_LIST_AFTER = re.compile(r"\s*(?:\w+ ){0,3}?(?:for|with|of|in)\b|\s*(?:\w+\s*){0,2}:|\s*[-–] ")
-_CLAUSE_END = re.compile(r"[.;](?=\s|$)|\n")
-_SHARE_AFTER = re.compile(r"[\s,:(\t]*(?:\w+[\s,]+){0,2}?\(?\s*(?P<share>[<>]?\s*\d+(?:\.\d+)?\s*(?:%|percent))")
-_SIZE_AFTER = re.compile(r"[\s,:(]*(?:\w+[\s,]+){0,3}?\(?\s*(?P<size>[<>]?\s*\d+(?:\.\d+)?\s*(?:mm|cm))\b")
 
 #: Rules for values on the page; the evaluator uses the lowest score of the rules that a value breaks.
 ACCURACY_RULES: tuple[AccuracyRule, ...] = (
@@ -338,7 +332,7 @@ def has_variant_change(text: str) -> bool:
     >>> [has_variant_change(text) for text in ("BRCA2 c.5946delT", "BRAF V600E", "none detected", "EML4::ALK fusion", "TP53")]
     [True, True, True, True, False]
     """
-    return text == "none detected" or HGVS_PATTERN.search(text) is not None or len(text.split()) > 1
+    return text == "none detected" or get_pattern("hgvs").search(text) is not None or len(text.split()) > 1
 
 
 def has_variant_gene(text: str) -> bool:
@@ -347,7 +341,7 @@ def has_variant_gene(text: str) -> bool:
     >>> [has_variant_gene(text) for text in ("BRCA2 c.5946delT", "none detected", "EML4::ALK fusion", "c.35G>A", "p.Gly12Asp")]
     [True, True, True, False, False]
     """
-    return text == "none detected" or HGVS_PATTERN.match(text) is None
+    return text == "none detected" or get_pattern("hgvs").match(text) is None
 
 
 VALIDITY_RULES: tuple[ValidityRule, ...] = (

@@ -9,26 +9,13 @@ from enum import StrEnum
 from functools import cache
 
 from evalkit.documents.bundle import Page
-from evalkit.extraction.clinical.report_structure import ClinicalReport, PageTextSpan, ReportLine, load_clinical_lexicon
+from evalkit.extraction.clinical.report_structure import ClinicalReport, PageTextSpan, ReportLine
 from evalkit.extraction.field_template import TemplateField
-from evalkit.extraction.formats import SIZE_PATTERN
+from evalkit.extraction.patterns import get_pattern
 
 #: Confidence of values found at a label, by a wording, and only by the second pass. These rank values; they are not
 #: measured probabilities.
 SURE_CONFIDENCE, LIKELY_CONFIDENCE, GUESSED_CONFIDENCE = 0.95, 0.9, 0.8
-
-SENTENCE_END = re.compile(r"[.;](?=\s|$)|\n")
-_NEXT_LABEL = re.compile(r"[.;,]?\s+(?=[A-Z][A-Za-z /()-]{2,40}:(?:\s|$))")
-_MONTH_NAME = r"[A-Z][A-Za-z]{2,8}\.?"
-#: A date as reports write it.
-DATE_PATTERN = re.compile(
-    rf"(?<!\d)(?:\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}|\d{{1,2}}[/.-]\d{{1,2}}[/.-](?:\d{{4}}|\d{{2}})"
-    rf"|{_MONTH_NAME} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|\d{{1,2}}(?:st|nd|rd|th)?[ -]{_MONTH_NAME},?[ -]\d{{4}})(?!\d)"
-)
-SPECIMEN_BEFORE = re.compile(r"(?i)\bspecimen\b[^.;]*$")
-
-
-_SENTENCE_BREAK = re.compile(r"[.;](?=\s)|\n(?![a-z(])|\t")
 
 
 def extract_sentence_parts(text: str, start: int, end: int, reach: int = 200) -> tuple[str, str]:
@@ -37,8 +24,8 @@ def extract_sentence_parts(text: str, start: int, end: int, reach: int = 200) ->
     ``reach``: most characters of each. A line break before a small letter ends no sentence.
     """
     first, last = max(start - reach, 0), end + reach
-    first = max((match.end() for match in _SENTENCE_BREAK.finditer(text, first, start)), default=first)
-    end_match = _SENTENCE_BREAK.search(text, end, last)
+    first = max((match.end() for match in get_pattern("sentence_break").finditer(text, first, start)), default=first)
+    end_match = get_pattern("sentence_break").search(text, end, last)
     return text[first:start], text[end : end_match.start() if end_match else last]
 
 
@@ -81,18 +68,14 @@ class LocatedClinicalValue:
         return "\n".join(page.text[start:end] for page, start, end in self.spans)
 
 
-@cache
-def compile_lexicon_pattern(part: str, key: str) -> re.Pattern[str]:
-    """Compile the pattern ``key`` of the table ``part`` in ``clinical.toml``."""
-    return re.compile(load_clinical_lexicon()[part][key])
-
-
 def read_labelled_values(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
     """Read the values in the field's format at its labels."""
     for line, start, end in find_labelled_text(field, report, is_second_pass):
-        if field.format == "measurement" and SPECIMEN_BEFORE.search(line.page.text, max(start - 50, line.start), start):
+        if field.format == "measurement" and get_pattern("specimen_before").search(
+            line.page.text, max(start - 50, line.start), start
+        ):
             continue
         if span := find_formatted_span(field, line.page, start, end):
             yield LocatedClinicalValue(line.page, *span, SURE_CONFIDENCE if not is_second_pass else GUESSED_CONFIDENCE)
@@ -174,13 +157,13 @@ def _compile_label_only_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
 def find_formatted_span(field: TemplateField, page: Page, start: int, end: int) -> tuple[int, int] | None:
     """Find a text in the field's format within ``Page.text[start:end]``; or None."""
     text = page.text[start:end]
-    if compile_lexicon_pattern("untold", "words").match(text.strip(" :-")):
+    if get_pattern("untold").match(text.strip(" :-")):
         return None
-    if pattern := _EMBEDDED_PATTERNS.get(field.format):
-        match = pattern.search(text)
+    if pattern_name := _EMBEDDED_PATTERNS.get(field.format):
+        match = get_pattern(pattern_name).search(text)
         is_valid = match is not None and field.normalise(match.group()) is not None
         return (start + match.start(), start + match.end()) if match and is_valid else None
-    end_pattern = _NEXT_LABEL if field.format == "margin" else SENTENCE_END
+    end_pattern = get_pattern("next_label") if field.format == "margin" else get_pattern("sentence_end")
     end_match = end_pattern.search(text)
     clause = text[: end_match.start()] if end_match and end_match.start() else text
     for candidate in dict.fromkeys((clause, text)):
@@ -196,7 +179,7 @@ def find_formatted_span(field: TemplateField, page: Page, start: int, end: int) 
 
 
 #: Patterns of formats that may be anywhere in the text at a label; other formats begin at the label.
-_EMBEDDED_PATTERNS: Mapping[str, re.Pattern[str]] = {"date": DATE_PATTERN, "measurement": SIZE_PATTERN}
+_EMBEDDED_PATTERNS: Mapping[str, str] = {"date": "printed_date", "measurement": "lesion_size"}
 _MAX_VALUE_LENGTHS: Mapping[str, int] = {"margin": 160, "grade": 60, "msi": 80, "tmb": 80, "stage": 60}
 #: Function that yields a field's values in a report; the third argument is True in the second pass.
 FieldReader = Callable[[TemplateField, ClinicalReport, bool], Iterator[LocatedClinicalValue]]

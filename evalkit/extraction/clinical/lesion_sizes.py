@@ -14,18 +14,14 @@ from evalkit.extraction.clinical.labelled_values import (
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
     LocatedClinicalValue,
-    compile_lexicon_pattern,
     extract_sentence_parts,
 )
 from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine
 from evalkit.extraction.field_template import TemplateField
-from evalkit.extraction.formats import SIZE_PATTERN, normalise_value
+from evalkit.extraction.formats import normalise_value
+from evalkit.extraction.patterns import get_pattern
 from evalkit.grounding.critical_terms import DifferenceKind
 from evalkit.grounding.omitted_context import find_omitted_context
-
-_EARLIER_COLUMN = re.compile(r"(?i)^(?:previous|prior|baseline|earlier|old)\b")
-_PRESENT_COLUMN = re.compile(r"(?i)\b(?:today|current|now|present)\b")
-_DATE_IN_HEADER = re.compile(r"\b(?:\d{4}-\d\d-\d\d|\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4})\b")
 
 
 def read_all_sizes(
@@ -40,7 +36,7 @@ def read_all_sizes(
     counts: Counter[float] = Counter()
     for line in report.finding_lines:
         for start, end in _iter_cell_spans(line):
-            for match in SIZE_PATTERN.finditer(line.page.text, start, end):
+            for match in get_pattern("lesion_size").finditer(line.page.text, start, end):
                 if not _is_size_of_lesion(line, *match.span()):
                     continue
                 millimetres = _measure_largest_dimension(match.group())
@@ -67,12 +63,13 @@ def _iter_cell_spans(line: ReportLine) -> Iterator[tuple[int, int]]:
     dates = {
         normalise_value(match.group(), "date") or ""
         for header in headers
-        if (match := _DATE_IN_HEADER.search(header)) and not any(map(_PRESENT_COLUMN.search, headers))
+        if (match := get_pattern("date_in_header").search(header))
+        and not any(map(get_pattern("present_column").search, headers))
     }
     for cell in line.cells:
-        date = _DATE_IN_HEADER.search(cell.column_header)
+        date = get_pattern("date_in_header").search(cell.column_header)
         is_earlier_date = date and (normalise_value(date.group(), "date") or "") != max(dates, default=None)
-        if not (is_earlier_date or _EARLIER_COLUMN.match(cell.column_header)):
+        if not (is_earlier_date or get_pattern("earlier_column").match(cell.column_header)):
             yield cell.start, cell.end
     if not line.cells:
         yield line.start, line.end
@@ -80,16 +77,18 @@ def _iter_cell_spans(line: ReportLine) -> Iterator[tuple[int, int]]:
 
 def _is_size_of_lesion(line: ReportLine, start: int, end: int) -> bool:
     before, after = extract_sentence_parts(line.page.text, start, end)
-    former = list(compile_lexicon_pattern("sizes", "former").finditer(before))
-    is_former = bool(former) and not compile_lexicon_pattern("sizes", "present").search(before, former[-1].end())
-    is_second_size = SIZE_PATTERN.search(before) is not None and re.search(r"\b(?:was|were)\s*$", before) is not None
+    former = list(get_pattern("size_former").finditer(before))
+    is_former = bool(former) and not get_pattern("size_present").search(before, former[-1].end())
+    is_second_size = (
+        get_pattern("lesion_size").search(before) is not None and re.search(r"\b(?:was|were)\s*$", before) is not None
+    )
     difference = find_omitted_context(line.page.text, start, end)
     return not (
         is_former
         or is_second_size
-        or compile_lexicon_pattern("sizes", "former_after").match(after)
-        or compile_lexicon_pattern("sizes", "other_before").search(before)
-        or compile_lexicon_pattern("sizes", "other_after").match(after)
+        or get_pattern("size_former_after").match(after)
+        or get_pattern("size_other_before").search(before)
+        or get_pattern("size_other_after").match(after)
         or (difference and difference.kind is DifferenceKind.NEGATION)
     )
 

@@ -9,43 +9,13 @@ from functools import cache
 from evalkit.extraction.clinical.labelled_values import (
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
-    SENTENCE_END,
     SURE_CONFIDENCE,
     LocatedClinicalValue,
 )
 from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine, load_clinical_lexicon
-from evalkit.extraction.clinical_formats import LAB_LINE_PATTERN, normalise_lab_result, normalise_marker_result
+from evalkit.extraction.clinical_formats import normalise_lab_result, normalise_marker_result
 from evalkit.extraction.field_template import TemplateField
-
-_LAB_RESULT_WITH_RANGE = re.compile(
-    r"(?P<name>[A-Z][A-Za-z0-9/ -]{1,40}?(?:\s*\([A-Za-z0-9/ -]{1,12}\))?)\s*(?:count)?\s*(?::|\s)\s*(?P<value>[<>]?\s*\d+(?:[.,]\d+)*\s*(?:[A-Za-z%µ^x*/0-9.]+(?:/[A-Za-z0-9µ^]+)?)?\s*\((?:(?:ref(?:erence)?(?: range)?|normal|range)\.?:?\s*)?[^()\n]{1,40}\)(?:\s+(?:HH?|LL?)\b)?)"
-)
-#: Words between a stain's name and its result: method, "is", a sign; or the beginning of the result.
-_RESULT_START = re.compile(
-    r"(?i)\s*\)?\s*(?:\([^)]*\)\s*)?(?:(?:by\s+)?(?:[FCSD]?ISH|IHC|immunohistochem\w+|protein|gene|expression|staining|TPS|CPS|index|(?:tumou?r )?proportion score|combined positive score|/\s?CEP-?17|ratio)\b\s*){0,3}"
-    r"(?:(?:on|in|of|from)\s+(?:the\s+)?(?:blocks?|slides?|specimens?|parts?|cores?)\s+[\w-]+\s*)?"
-    r"(?:\([^)]*\)\s*)?(?:(?:\w+ly|weak|strong|focal|diffuse|patchy)(?:,|\s+and|\s+to)?\s+){0,3}(?:[:=,+-]|(?:is|was|are|were|of|in (?!situ)|status|now|stains?|stained|labels?|shows?)\b|positive|negative|equivocal|retained|intact|lost|loss|preserved|"
-    r"(?:over-?)?expressed|reactive|(?:un)?amplified|not\b|non-|absent|wild|aberrant|mutant|\(?\s?\d|[<>])"
-)
-#: A result at the start of a list of stains: "Positive: ER, PR", "negative for CK7".
-_RESULT_BEFORE_LIST = re.compile(
-    r"(?i)(?<!not )(?<!no )(?<!non)\b(?P<result>(?:immuno-?)?(?:positiv(?:e|ity)|negativ(?:e|ity)|reactiv(?:e|ity))|non-?reactive|retained|intact|preserved|lost)"
-    r"(?: (?:staining|stains|expression|reaction|results?|markers?|immunostains))?"
-    r"\s*(?:(?:(?:is|was|were|are) )?(?:seen |present |found |noted )?(?:for|with|of|in|:)\s*(?:the (?:following|stains?|markers?)\W*)?|[-–]\s+)$"
-)
-_LISTED_STAIN_END = re.compile(r"\s*(?:\([^()]{0,40}\)|\d{1,3}\s?%)?[\s,/&]*(?:\band\b)?\s*")
-_LIST_SEPARATOR = re.compile(r"[\s,;/&]*(?:\band\b)?\s*")
-_LEADER = re.compile(r"\.{2,}[. ]*")
-_TRIPLE_NEGATIVE = re.compile(r"(?i)\btriple[- ]negative\b")
-_CORRECTION = re.compile(r"(?i)\b(?:correct(?:ed|ion)|amended|revised)\b")
-#: A result in a sentence that corrects one: "TSH is 0.68 mIU/L".
-_CORRECTED_RESULT = re.compile(
-    r"\b(?P<name>[A-Z][A-Za-z0-9 -]{1,40}?)(?: result)?\s*(?::|\bis|\bwas|\bof|\bto)\s+(?P<value>[<>]?\d+(?:[.,]\d+)*(?:\s*[A-Za-z%µμ^*0-9]+(?:/[A-Za-z0-9µμ^]+)?)?)"
-)
-_RESULT_COLUMN = re.compile(
-    r"(?i)^(?:(?:(?:test|your|patient(?:'s)?|current|measured) )?(?:results?|values?)|in range|out of range|your value|today|observed|measured)$"
-)
-_TEST_NAME_COLUMN = re.compile(r"(?i)\b(?:test|analyte|component|assay|name|parameter|investigation)\b")
+from evalkit.extraction.patterns import get_pattern
 
 
 def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
@@ -81,7 +51,7 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
             )
             names = [*names_without_result, name]
             # "MLH1, PMS2 and MSH2 retained": one result of several stains.
-            is_listed = _LIST_SEPARATOR.fullmatch(line.text, match.end(), result_end) is not None
+            is_listed = get_pattern("list_separator").fullmatch(line.text, match.end(), result_end) is not None
             leading_result = leading_results.get(match.start())
             names_without_result = names if is_listed and not leading_result else []
             span = None if is_listed else _find_marker_result(line, match.end(), result_end, is_second_pass)
@@ -91,7 +61,7 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
                 yield LocatedClinicalValue(line.page, *leading_result, confidence, name, share)
             elif span:
                 yield from (LocatedClinicalValue(line.page, *span, confidence, name) for name in names)
-        for match in _TRIPLE_NEGATIVE.finditer(line.text):
+        for match in get_pattern("triple_negative").finditer(line.text):
             span = (line.start + match.start(), line.start + match.end())
             yield from (
                 LocatedClinicalValue(line.page, *span, LIKELY_CONFIDENCE, name) for name in ("ER", "PR", "HER2")
@@ -103,8 +73,8 @@ def _find_leading_results(line: ReportLine, stains: Sequence[re.Match[str]]) -> 
     spans: dict[int, tuple[int, int]] = {}
     result: re.Match[str] | None = None
     for end, stain in zip([0, *(stain.end() for stain in stains)], stains, strict=False):
-        if not _LISTED_STAIN_END.fullmatch(line.text, end, stain.start()):
-            result = _RESULT_BEFORE_LIST.search(line.text, end, stain.start())
+        if not get_pattern("listed_stain_end").fullmatch(line.text, end, stain.start()):
+            result = get_pattern("result_before_list").search(line.text, end, stain.start())
         if result:
             spans[stain.start()] = (line.start + result.start("result"), line.start + result.end("result"))
     return spans
@@ -140,10 +110,10 @@ def _find_marker_result(line: ReportLine, start: int, end: int, is_second_pass: 
 
     ``start`` and ``end``: the text between this stain's name and the next, within the line.
     """
-    text = _LEADER.sub(lambda dots: ":".ljust(len(dots.group())), line.text[start:end])
-    if not is_second_pass and not _RESULT_START.match(text):
+    text = get_pattern("leader").sub(lambda dots: ":".ljust(len(dots.group())), line.text[start:end])
+    if not is_second_pass and not get_pattern("result_start").match(text):
         return None
-    clause_end = SENTENCE_END.search(text)
+    clause_end = get_pattern("sentence_end").search(text)
     clause = text[: clause_end.start()] if clause_end else text
     result_text = clause.strip(" :=,-\t")
     result_text = re.sub(r"[\s,(]+(?:and|by|with)?[\s(]*$", "", result_text)
@@ -184,8 +154,12 @@ def read_lab_results(
         if line.kind == "row":
             yield from _read_lab_row(line, is_second_pass)
             continue
-        whole_line_match = LAB_LINE_PATTERN.fullmatch(line.text)
-        pattern = _CORRECTED_RESULT if _CORRECTION.search(line.text) else _LAB_RESULT_WITH_RANGE
+        whole_line_match = get_pattern("lab_line").fullmatch(line.text)
+        pattern = (
+            get_pattern("corrected_result")
+            if get_pattern("lab_correction").search(line.text)
+            else get_pattern("lab_result_with_range")
+        )
         for match in (whole_line_match,) if whole_line_match else pattern.finditer(line.text):
             name = _clean_test_name(match["name"])
             if name and normalise_lab_result(match["value"]):
@@ -197,15 +171,19 @@ def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedCli
     cells = [cell for cell in line.cells if cell.text]
     if not cells:
         return
-    result_columns = [cell for cell in line.cells if _RESULT_COLUMN.match(cell.column_header)]
+    result_columns = [cell for cell in line.cells if get_pattern("result_column").match(cell.column_header)]
     name_cell = next(
-        (cell for cell in cells if cell not in result_columns and _TEST_NAME_COLUMN.search(cell.column_header)),
+        (
+            cell
+            for cell in cells
+            if cell not in result_columns and get_pattern("test_name_column").search(cell.column_header)
+        ),
         cells[0],
     )
     if not re.match(r"(?:% ?)?[A-Za-z]", name_cell.text) or ":" in name_cell.text:
         return
     is_result_table = bool(result_columns) and bool(
-        _TEST_NAME_COLUMN.search(name_cell.column_header) or not name_cell.column_header
+        get_pattern("test_name_column").search(name_cell.column_header) or not name_cell.column_header
     )
     result_cell = next(
         (
@@ -214,7 +192,7 @@ def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedCli
             if cell is not name_cell
             and normalise_lab_result(cell.text)
             and (
-                _RESULT_COLUMN.match(cell.column_header)
+                get_pattern("result_column").match(cell.column_header)
                 if is_result_table
                 else re.match(r"[<>≤≥]?\s*\d+(?:[.,]\d+)*(?!\S*\s*[-–]\s*\d)", cell.text)
             )
@@ -225,7 +203,7 @@ def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedCli
         return
     start, end = result_cell.start, cells[-1].end
     # A number that becomes part of the name is a second result, such as a share beside a count: the range is of one of them.
-    row_match = LAB_LINE_PATTERN.fullmatch(f"test {line.page.text[start:end]}")
+    row_match = get_pattern("lab_line").fullmatch(f"test {line.page.text[start:end]}")
     is_whole_row = row_match is not None and row_match["name"] == "test"
     if is_result_table or is_whole_row or is_second_pass:
         confidence = SURE_CONFIDENCE if is_result_table else LIKELY_CONFIDENCE if is_whole_row else GUESSED_CONFIDENCE

@@ -13,19 +13,12 @@ from functools import cached_property
 from itertools import pairwise
 
 from evalkit.documents.bundle import Page
-from evalkit.extraction.clinical.labelled_values import StatementRole, compile_lexicon_pattern
+from evalkit.extraction.clinical.labelled_values import StatementRole
 from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine
+from evalkit.extraction.patterns import get_pattern
 
-_SENTENCE_END = re.compile(r"[.?!]\s+(?=\S)")
-_CLAUSE_END = re.compile(r"[.;]\s+(?=\S)|[.,;]?\s+(?=[A-Z][A-Za-z0-9 /()-]{2,40}:(?:\s|$))")
-_LABEL = re.compile(r"\W*(?P<label>[A-Za-z][A-Za-z ,/()&'-]{1,60}):(?=\s|$)")
-#: A label at the end of a line: its list is on the following lines.
-_LAST_LABEL = re.compile(r"(?P<label>[A-Za-z][A-Za-z /()-]{2,40}):\s*$")
-_INLINE_ADDENDUM = re.compile(r"\s(?=(?:ADDENDUM|AMENDED|AMENDMENT|CORRECTED|CORRECTION|REVISED|SUPPLEMENTAL)\b)")
-_DOT_LEADER = re.compile(r" ?\.{2,}[. ]*")
 #: Characters of a passage, to bound the time of pattern searches.
 _MAX_PASSAGE_LENGTH = 1_000
-_BULLET = re.compile(r"\s*[-•*–]\s")
 
 
 @dataclass(frozen=True)
@@ -45,12 +38,12 @@ class ReportPassage:
     def text(self) -> str:
         """Text of the passage in one line, with colons for rows of dots, of the same length as on the page."""
         text = self.page.text[self.start : self.end].replace("\n", " ")
-        return _DOT_LEADER.sub(lambda dots: f":{' ' * (len(dots.group()) - 1)}", text)
+        return get_pattern("dot_leader").sub(lambda dots: f":{' ' * (len(dots.group()) - 1)}", text)
 
     def iter_clauses(self) -> Iterator[tuple[int, int]]:
         """Iterate over start and end of each clause in ``text``; a table row is one clause."""
         position = 0
-        for clause_end in _CLAUSE_END.finditer(self.text) if "\t" not in self.text else ():
+        for clause_end in get_pattern("clause_end").finditer(self.text) if "\t" not in self.text else ():
             yield position, clause_end.start()
             position = clause_end.end()
         yield position, len(self.text)
@@ -74,12 +67,15 @@ def _iter_passages(report: ClinicalReport) -> Iterator[ReportPassage]:
         if pending:
             yield pending
         role = _find_line_role(line, role)
-        label_match, last_label_match = _LABEL.match(line.text), _LAST_LABEL.search(line.text)
-        starts_subject = compile_lexicon_pattern("statements", "subject").match(line.text)
-        if line.kind == "heading" or starts_subject or (is_bulleted and not _BULLET.match(line.text)):
+        label_match, last_label_match = (
+            get_pattern("passage_label").match(line.text),
+            get_pattern("last_label").search(line.text),
+        )
+        starts_subject = get_pattern("statement_subject").match(line.text)
+        if line.kind == "heading" or starts_subject or (is_bulleted and not get_pattern("bullet").match(line.text)):
             topic, is_bulleted = line.text.lower() if line.kind == "heading" else "", False
         elif topic and not is_bulleted:
-            is_bulleted = bool(_BULLET.match(line.text))
+            is_bulleted = bool(get_pattern("bullet").match(line.text))
         own_topic = " ".join((topic, label_match["label"].lower() if label_match else "", *line.column_headers))
         own_role = StatementRole.ASIDE if line.group in ("history", "method") else role
         pending = ReportPassage(line.page, line.start, line.end, own_topic, own_role)
@@ -91,7 +87,7 @@ def _iter_passages(report: ClinicalReport) -> Iterator[ReportPassage]:
 
 def _iter_lines_split_at_addenda(report: ClinicalReport) -> Iterator[ReportLine]:
     for line in report.body_lines:
-        cuts = [0, *(match.end() for match in _INLINE_ADDENDUM.finditer(line.text)), len(line.text)]
+        cuts = [0, *(match.end() for match in get_pattern("inline_addendum").finditer(line.text)), len(line.text)]
         for first, last in pairwise(cuts):
             yield replace(line, start=line.start + first, end=line.start + last) if len(cuts) > 2 else line
 
@@ -104,25 +100,25 @@ def _continues(passage: ReportPassage, line: ReportLine) -> bool:
         and line.end - passage.start < _MAX_PASSAGE_LENGTH
         and "\t" not in passage.text
         and passage.text.rstrip()[-1:] not in ".:"
-        and not compile_lexicon_pattern("statements", "addendum_line").match(line.text)
+        and not get_pattern("statement_addendum_line").match(line.text)
         and re.match(r"\s*[a-z(0-9]", line.text) is not None
-        and compile_lexicon_pattern("statements", "subject").match(line.text) is None
+        and get_pattern("statement_subject").match(line.text) is None
     )
 
 
 def _find_line_role(line: ReportLine, role: StatementRole) -> StatementRole:
-    if compile_lexicon_pattern("statements", "addendum_line").match(line.text):
+    if get_pattern("statement_addendum_line").match(line.text):
         return StatementRole.ADDED
-    if compile_lexicon_pattern("statements", "superseded_line").match(line.text):
+    if get_pattern("statement_superseded_line").match(line.text):
         return StatementRole.SUPERSEDED
-    is_new_part = line.kind == "heading" and compile_lexicon_pattern("statements", "first_part").match(line.text)
+    is_new_part = line.kind == "heading" and get_pattern("statement_first_part").match(line.text)
     return StatementRole.STATED if is_new_part else role
 
 
 def _mark_corrections(passages: Sequence[ReportPassage]) -> tuple[ReportPassage, ...]:
     """Mark an addendum's statements as corrections if any of them says that it corrects something."""
     is_correction = any(
-        passage.role is StatementRole.ADDED and compile_lexicon_pattern("statements", "correction").search(passage.text)
+        passage.role is StatementRole.ADDED and get_pattern("statement_correction").search(passage.text)
         for passage in passages
     )
     if not is_correction:
@@ -148,7 +144,7 @@ def find_statement_role(report: ClinicalReport, page: Page, start: int, end: int
     if passage.role in (StatementRole.ASIDE, StatementRole.SUPERSEDED):
         return passage.role
     text, first, last = passage.text, start - passage.start, min(end, passage.end) - passage.start
-    cuts = [0, *(cut.end() for cut in _SENTENCE_END.finditer(text)), len(text)]
+    cuts = [0, *(cut.end() for cut in get_pattern("passage_sentence_end").finditer(text)), len(text)]
     sentence_start = max(cut for cut in cuts if cut <= first)
     sentence_end = min((cut for cut in cuts if cut >= last), default=len(text))
     before, after = text[sentence_start:first], text[last:sentence_end]
@@ -165,6 +161,6 @@ def find_statement_role(report: ClinicalReport, page: Page, start: int, end: int
         ("aside_after", StatementRole.ASIDE, after),
         ("correction", StatementRole.CORRECTED, text[sentence_start:sentence_end]),
     ):
-        if compile_lexicon_pattern("statements", name).search(words):
+        if get_pattern(f"statement_{name}").search(words):
             return role
     return passage.role
