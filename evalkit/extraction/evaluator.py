@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel
 
@@ -31,7 +30,6 @@ from evalkit.extraction.clinical.clinical_rules import (
     get_found_values,
     shorten_quote,
 )
-from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate
 from evalkit.extraction.item_count import CountedItem, count_items, find_doubted_values, find_unread_items
@@ -389,15 +387,11 @@ class ExtractionEvaluator:
         """
         self._models = tuple(ensemble) or (model or EmbeddedModel(),)
         self._window_characters = window_characters
-        self._items_by_report: WeakKeyDictionary[ClinicalReport, tuple[CountedItem, ...]] = WeakKeyDictionary()
 
     def _count_items(self, attempt: ClinicalAttempt) -> tuple[CountedItem, ...]:
         """Count what the report prints, once for all attempts at it."""
-        items = self._items_by_report.get(attempt.report)
-        if items is None:
-            pages = [attempt.bundle.page(number) for number in attempt.page_numbers]
-            items = self._items_by_report[attempt.report] = count_items(pages, attempt.template)
-        return items
+        pages = [attempt.bundle.page(number) for number in attempt.page_numbers]
+        return attempt.report.remember((count_items, attempt.template), lambda: count_items(pages, attempt.template))
 
     def questions(self, attempt: ClinicalAttempt) -> list[AccuracyQuestion]:
         """Build the questions to a judge: one for each window of pages with values."""

@@ -179,7 +179,11 @@ def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = Non
                 f"Amounts on the form whose box was not recognised: {attempt.stray_amount_count}",
             )
         )
-    amounts = _parse_amounts(fields)
+    amounts = {
+        name: Decimal(value.value)
+        for name, value in fields.items()
+        if value.value and re.fullmatch(r"-?\d+(?:\.\d+)?", value.value)
+    }
     issues += [
         FormIssue("WARNING", "inconsistent", check.message, field=check.field_name)
         for check in FORM_CHECKS
@@ -428,11 +432,6 @@ FORM_CHECKS = (
     FormCheck("1099-NEC", "federal_tax_withheld", lambda amounts: _is_part_above_whole(amounts, "federal_tax_withheld", "nonemployee_compensation"),
           "Federal income tax withheld exceeds the compensation - please verify"),
 )  # fmt: skip
-
-
-def _parse_amounts(fields: Mapping[str, FieldValue]) -> FormAmounts:
-    texts = {name: value.value for name, value in fields.items() if value.value}
-    return {name: Decimal(text) for name, text in texts.items() if re.fullmatch(r"-?\d+(?:\.\d+)?", text)}
 
 
 # Feedback

@@ -18,7 +18,7 @@ from importlib.resources import files
 from itertools import accumulate, product
 from typing import Any, NamedTuple
 
-from evalkit.core.grouping import group_by
+from evalkit.core.grouping import group_by, split_into_runs
 from evalkit.documents.bundle import Page
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
@@ -344,14 +344,19 @@ def _find_role(kind: str, text: str, reading: _Reading) -> str:
         first = start  # the line above may be the label
     first, last = max(first, reading.start - _MAX_STATEMENT), min(last, reading.end + _MAX_STATEMENT)
     before, after = " ".join(text[first : reading.start].split("\n")), text[reading.end : last]
-    for role in _load_tables().roles:
-        if kind in role.kinds and (
-            (role.before and role.before.search(before))
-            or (role.after and role.after.search(after))
-            or (role.around and role.around.search(text, first, last))
-        ):
-            return role.role
-    return PRESENT
+    return next(
+        (
+            role.role
+            for role in _load_tables().roles
+            if kind in role.kinds
+            and (
+                (role.before and role.before.search(before))
+                or (role.after and role.after.search(after))
+                or (role.around and role.around.search(text, first, last))
+            )
+        ),
+        PRESENT,
+    )
 
 
 def find_unread_items(
@@ -435,21 +440,15 @@ def _list_unread_items(kind: str, items: Sequence[CountedItem], values: Mapping[
 
 def _group_variants(items: Sequence[CountedItem]) -> list[list[CountedItem]]:
     """Group the names of one variant: ``c.35G>A`` and the ``p.Gly12Asp`` after it."""
-    groups: list[list[CountedItem]] = []
-    for item in items:
-        last = groups[-1] if groups else []
-        is_same = (
-            bool(last)
-            and last[0].page == item.page
-            and item.start - last[-1].end < _VARIANT_SPAN
-            and item.name not in {"event", *(other.name for other in last)}
-            and last[0].name != "event"
-        )
-        if is_same:
-            last.append(item)
-        else:
-            groups.append([item])
-    return groups
+    return split_into_runs(
+        items,
+        lambda group, item: (
+            group[0].page == item.page
+            and item.start - group[-1].end < _VARIANT_SPAN
+            and item.name not in {"event", *(other.name for other in group)}
+            and group[0].name != "event"
+        ),
+    )
 
 
 def _make_key(item: CountedItem) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.clinical.clinical_reader import find_field_values, find_line_mentioning_field
 from evalkit.extraction.clinical.clinical_rules import FieldValues, get_base_field_name, get_found_values
@@ -94,13 +95,8 @@ def split_pages_by_size(
     """
     if max_characters is None:
         return [tuple(page_numbers)]
-    runs: list[list[int]] = []
-    size = 0
-    for number in page_numbers:
-        length = len(bundle.page(number).text)
-        if not runs or size + length > max_characters:
-            runs.append([])
-            size = 0
-        runs[-1].append(number)
-        size += length
+    runs = split_into_runs(
+        page_numbers,
+        lambda run, number: sum(len(bundle.page(page).text) for page in (*run, number)) <= max_characters,
+    )
     return [tuple(run) for run in runs]

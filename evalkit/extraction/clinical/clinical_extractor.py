@@ -205,17 +205,15 @@ def render_field_list(template: FieldTemplate) -> str:
     blocks = []
     for need, title in titles.items():
         field_lines = [
-            _describe_field(field) for field in template.get_fields_by_need(need) if field.reader != "whole_text"
+            f"- {field.name}: {field.description}"
+            + (" (several values)" if field.many else "")
+            + (" (long text)" if field.reader == "section" else "")
+            for field in template.get_fields_by_need(need)
+            if field.reader != "whole_text"
         ]
         if field_lines:
             blocks.append("\n".join([f"{title} fields:", *field_lines]))
     return "\n\n".join(blocks)
-
-
-def _describe_field(field: TemplateField) -> str:
-    many_note = " (several values)" if field.many else ""
-    length_note = " (long text)" if field.reader == "section" else ""
-    return f"- {field.name}: {field.description}{many_note}{length_note}"
 
 
 def _map_plain_values(fields: Mapping[str, FieldValue], template: FieldTemplate) -> dict[str, Any]:

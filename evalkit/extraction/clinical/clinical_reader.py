@@ -66,12 +66,7 @@ def find_field_values(
 def list_first_pass_values(field: TemplateField, report: ClinicalReport) -> tuple[LocatedClinicalValue, ...]:
     """List all values that the first pass finds, with repetitions and without limit."""
     # Cached, because every attempt and every check of a value for contradictions needs them.
-    readings: tuple[LocatedClinicalValue, ...] | None = report.reading_cache.get(field)
-    if readings is None:
-        readings = report.reading_cache[field] = _rank_by_role(
-            _choose_reader(field)(field, report, False), field, report
-        )
-    return readings
+    return report.remember(field, lambda: _rank_by_role(_choose_reader(field)(field, report, False), field, report))
 
 
 def _rank_by_role(
@@ -207,8 +202,7 @@ def _find_affirmed_tumors(line: ReportLine, start: int, end: int, confidence: fl
             continue
         context = find_omitted_context(line.page.text, *match.span())
         # A diagnosis in somebody's opinion may contradict the report's.
-        is_stated = context is None or context.kind is DifferenceKind.MODAL
-        if is_stated:
+        if context is None or context.kind is DifferenceKind.MODAL:
             yield LocatedClinicalValue(line.page, *match.span(), confidence)
 
 

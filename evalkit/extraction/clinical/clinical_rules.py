@@ -94,24 +94,12 @@ def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext
     ]
 
 
-def _describe_omitted_percentage(context: ValueContext) -> str | None:
-    """Return an error if the percentage after a result was left out; or None."""
-    share_match = get_pattern("share_after").match(context.clause_after)
-    if share_match and "%" not in (normalise_marker_result(context.value_text) or ""):
-        omitted_text = share_match["share"].strip()
-        return (
-            f'Extracted as "{context.value_text}" but the source goes on with "{omitted_text}": include the percentage'
-        )
-    return None
-
-
-def _describe_omitted_distance(context: ValueContext) -> str | None:
-    """Return an error if the distance after a margin status was left out; or None."""
-    size_match = get_pattern("size_after").match(context.clause_after)
-    if size_match and not re.search(r"\d", context.value_text):
-        omitted_text = size_match["size"].strip()
-        return f'Extracted as "{context.value_text}" but the source goes on with "{omitted_text}": include the distance'
-    return None
+def _describe_omission(context: ValueContext, pattern_name: str, part: str, *, is_included: bool) -> str | None:
+    """Return an error if a percentage or a distance after a result was left out; or None."""
+    match = None if is_included else get_pattern(pattern_name).match(context.clause_after)
+    return match and (
+        f'Extracted as "{context.value_text}" but the source goes on with "{match["omitted"].strip()}": include the {part}'
+    )
 
 
 def _describe_denial(context: ValueContext) -> str | None:
@@ -150,8 +138,25 @@ ACCURACY_RULES: tuple[AccuracyRule, ...] = (
     AccuracyRule("date of birth", ("date",), _describe_birth_date_as_report_date, 0.0),
     AccuracyRule("nuclear grade", ("grade",), _describe_nuclear_grade, 0.3),
     AccuracyRule("other marker", ("ihcMarkers",), _describe_unnamed_marker, 0.3),
-    AccuracyRule("share left out", ("ihcMarkers",), _describe_omitted_percentage, 0.6),
-    AccuracyRule("distance left out", ("margins",), _describe_omitted_distance, 0.6),
+    AccuracyRule(
+        "share left out",
+        ("ihcMarkers",),
+        lambda context: _describe_omission(
+            context,
+            "share_after",
+            "percentage",
+            is_included="%" in (normalise_marker_result(context.value_text) or ""),
+        ),
+        0.6,
+    ),
+    AccuracyRule(
+        "distance left out",
+        ("margins",),
+        lambda context: _describe_omission(
+            context, "size_after", "distance", is_included=bool(re.search(r"\d", context.value_text))
+        ),
+        0.6,
+    ),
 )
 
 

@@ -51,10 +51,7 @@ class ReportPassage:
 
 def get_passages(report: ClinicalReport) -> tuple[ReportPassage, ...]:
     """Return the passages of a report, computed once."""
-    passages: tuple[ReportPassage, ...] | None = report.reading_cache.get(get_passages)
-    if passages is None:
-        passages = report.reading_cache[get_passages] = _mark_corrections(list(_iter_passages(report)))
-    return passages
+    return report.remember(get_passages, lambda: _mark_corrections(list(_iter_passages(report))))
 
 
 def _iter_passages(report: ClinicalReport) -> Iterator[ReportPassage]:
@@ -148,7 +145,7 @@ def find_statement_role(report: ClinicalReport, page: Page, start: int, end: int
     sentence_start = max(cut for cut in cuts if cut <= first)
     sentence_end = min((cut for cut in cuts if cut >= last), default=len(text))
     before, after = text[sentence_start:first], text[last:sentence_end]
-    for name, role, words in (
+    roles = (
         ("superseded_before", StatementRole.SUPERSEDED, before),
         ("superseded_after", StatementRole.SUPERSEDED, after),
         ("aside", StatementRole.ASIDE, text[sentence_start:sentence_end]),
@@ -160,7 +157,5 @@ def find_statement_role(report: ClinicalReport, page: Page, start: int, end: int
         ("aside_from", StatementRole.ASIDE, text[first:sentence_end]),
         ("aside_after", StatementRole.ASIDE, after),
         ("correction", StatementRole.CORRECTED, text[sentence_start:sentence_end]),
-    ):
-        if get_pattern(f"statement_{name}").search(words):
-            return role
-    return passage.role
+    )
+    return next((role for name, role, words in roles if get_pattern(f"statement_{name}").search(words)), passage.role)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Block, Page
 from evalkit.extraction.patterns import get_pattern
 
+_Result = TypeVar("_Result")
 #: Subject of a section: patient history, method, or other (such as findings); ``""`` before any heading.
 SectionGroup = Literal["history", "method", "other", ""]
 
@@ -81,6 +83,14 @@ class ClinicalReport:
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self.pages = tuple(pages)
+        self._remembered: dict[object, Any] = {}
+
+    def remember(self, key: Hashable, compute: Callable[[], _Result]) -> _Result:
+        """Return what ``compute`` returned the first time for this key: several steps need the same."""
+        if key not in self._remembered:
+            self._remembered[key] = compute()
+        result: _Result = self._remembered[key]
+        return result
 
     @cached_property
     def body_lines(self) -> tuple[ReportLine, ...]:
@@ -100,21 +110,13 @@ class ClinicalReport:
     @cached_property
     def sections(self) -> tuple[ReportSection, ...]:
         """Sections in reading order; a section may continue on the next page."""
-        sections: list[ReportSection] = []
-        for line in self.body_lines:
-            if not line.section or line.kind == "heading":
-                continue
-            is_continued = bool(sections) and sections[-1].name == line.section
-            spans = list(sections.pop().spans) if is_continued else []
-            is_same_page = bool(spans) and spans[-1][0] is line.page
-            start = spans.pop()[1] if is_same_page else line.start
-            sections.append(ReportSection(line.section, (*spans, (line.page, start, line.end))))
+        lines = [line for line in self.body_lines if line.section and line.kind != "heading"]
+        sections = []
+        for section_lines in split_into_runs(lines, lambda run, line: line.section == run[0].section):
+            pages = split_into_runs(section_lines, lambda run, line: line.page is run[0].page)
+            spans = tuple((page_lines[0].page, page_lines[0].start, page_lines[-1].end) for page_lines in pages)
+            sections.append(ReportSection(section_lines[0].section, spans))
         return tuple(sections)
-
-    @cached_property
-    def reading_cache(self) -> dict[Any, Any]:
-        """Values of the offline reader's first pass, by field."""
-        return {}
 
     @cached_property
     def finding_lines(self) -> tuple[ReportLine, ...]:

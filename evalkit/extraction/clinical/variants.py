@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import Page
 from evalkit.extraction.clinical.labelled_values import (
     GUESSED_CONFIDENCE,
@@ -137,11 +138,7 @@ def _find_statements_of_none(report: ClinicalReport) -> Iterator[tuple[ReportLin
 
 def _find_variants(report: ClinicalReport, is_second_pass: bool) -> list[_Variant]:
     """Find all variants of the report, each once; a doubtful one has a low confidence."""
-    key = (_find_variants, is_second_pass)
-    if key not in report.reading_cache:
-        report.reading_cache[key] = _merge_mentions(report, is_second_pass)
-    variants: list[_Variant] = report.reading_cache[key]
-    return variants
+    return report.remember((_find_variants, is_second_pass), lambda: _merge_mentions(report, is_second_pass))
 
 
 def _merge_mentions(report: ClinicalReport, is_second_pass: bool) -> list[_Variant]:
@@ -149,8 +146,8 @@ def _merge_mentions(report: ClinicalReport, is_second_pass: bool) -> list[_Varia
     for includes_general in (False, True) if is_second_pass else (False,):
         spans = spans or [
             variant
-            for page, start, end, is_row in _iter_text_runs(report.finding_lines)
-            for variant in _find_variants_in_text(page, start, end, is_row, includes_general)
+            for run in _group_lines(report.finding_lines)
+            for variant in _find_variants_in_text(run, includes_general)
         ]
     # A gene that is said to have no variant, and has one: a person decides. Where only pathogenic variants are denied, an
     # uncertain or benign one contradicts nothing.
@@ -220,33 +217,22 @@ def _merge_variants(variants: Iterable[_Variant]) -> list[_Variant]:
     return merged
 
 
-def _iter_text_runs(lines: Sequence[ReportLine]) -> Iterator[tuple[Page, int, int, bool]]:
-    """Join adjacent lines of text: page, start, end, and True for a table row."""
-    run: tuple[Page, int, int] | None = None
-    for line in lines:
-        is_row = line.kind == "row"
-        if (
-            run
-            and not is_row
-            and line.page is run[0]
-            and line.start - run[2] <= 1
-            and line.end - run[1] < _MAX_RUN_LENGTH
-        ):
-            run = (*run[:2], line.end)
-            continue
-        if run:
-            yield (*run, False)
-        run = None if is_row else (line.page, line.start, line.end)
-        if is_row:
-            yield line.page, line.start, line.end, True
-    if run:
-        yield (*run, False)
+def _group_lines(lines: Sequence[ReportLine]) -> list[list[ReportLine]]:
+    """Group adjacent lines of text; each table row is a group of its own."""
+    return split_into_runs(
+        lines,
+        lambda run, line: (
+            "row" not in (run[0].kind, line.kind)
+            and line.page is run[0].page
+            and line.start - run[-1].end <= 1
+            and line.end - run[0].start < _MAX_RUN_LENGTH
+        ),
+    )
 
 
-def _find_variants_in_text(
-    page: Page, start: int, end: int, is_row: bool, includes_general: bool
-) -> Iterator[_Variant]:
-    text = page.text[start:end]
+def _find_variants_in_text(lines: Sequence[ReportLine], includes_general: bool) -> Iterator[_Variant]:
+    page, start, is_row = lines[0].page, lines[0].start, lines[0].kind == "row"
+    text = page.text[start : lines[-1].end]
     gene_spans = list(find_gene_spans(text))
     if is_row and get_pattern("variant_denied").search(text):
         return
@@ -271,22 +257,18 @@ def _find_variants_in_text(
             )
 
 
-def _group_changes(text: str, gene_spans: Sequence[_Span]) -> Iterator[_Span]:
+def _group_changes(text: str, gene_spans: Sequence[_Span]) -> list[_Span]:
     """Join the names of one change, such as c.35G>A and p.Gly12Asp: start and end."""
     matches = sorted(
         (match for name in _CHANGE_PATTERNS for match in get_pattern(name).finditer(text)),
         key=lambda match: (match.start(), -match.end()),
     )
-    group: list[re.Match[str]] = []
+    disjoint: list[re.Match[str]] = []
     for match in matches:
-        if group and match.start() < group[-1].end():
-            continue
-        if group and not _is_same_change(text, group, match, gene_spans):
-            yield group[0].start(), group[-1].end()
-            group = []
-        group.append(match)
-    if group:
-        yield group[0].start(), group[-1].end()
+        if not disjoint or match.start() >= disjoint[-1].end():
+            disjoint.append(match)
+    groups = split_into_runs(disjoint, lambda group, match: _is_same_change(text, group, match, gene_spans))
+    return [(group[0].start(), group[-1].end()) for group in groups]
 
 
 def _is_same_change(

@@ -117,7 +117,15 @@ def _match_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellin
         for label in _find_text_matches(sheet, text, None, allow_misspellings=allow_misspellings)
         if label.match_score >= max(min_score, 0.8)
     ]
-    disjoint_labels = _select_disjoint_labels(labels)
+    # Best and longest first, numbered preferred.
+    labels.sort(
+        key=lambda label: (
+            label.match_score * label.letter_count + (6 if label.has_box_number else 0),
+            label.match_score,
+        ),
+        reverse=True,
+    )
+    disjoint_labels = select_disjoint(labels, lambda label: label.words)
     return (*disjoint_labels, *_match_boxes_by_number(sheet, template, disjoint_labels))
 
 
@@ -145,19 +153,6 @@ def _match_boxes_by_number(
                 taken_indices.add(word.index)
                 yield FormLabel(form_box, (word,), 0.8, len(form_box.number), has_box_number=True)
                 break
-
-
-def _select_disjoint_labels(labels: Sequence[FormLabel]) -> list[FormLabel]:
-    """Select labels that share no word: best and longest first, numbered preferred."""
-    best_first = sorted(
-        labels,
-        key=lambda label: (
-            label.match_score * label.letter_count + (6 if label.has_box_number else 0),
-            label.match_score,
-        ),
-        reverse=True,
-    )
-    return select_disjoint(best_first, lambda label: label.words)
 
 
 def _find_text_matches(
