@@ -16,7 +16,7 @@ from statistics import median
 from pydantic import BaseModel
 
 from evalkit.core.grouping import group_by
-from evalkit.extraction.clinical.clinical_attempt import (
+from evalkit.extraction.clinical.clinical_extractor import (
     ClinicalAttempt,
     find_fields_absent_from_document,
     split_pages_by_size,

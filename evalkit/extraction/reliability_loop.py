@@ -16,8 +16,12 @@ from typing import Literal
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical.clinical_attempt import ClinicalAttempt, find_mentioned_fields
-from evalkit.extraction.clinical.clinical_extractor import ClinicalExtractor, RetryContext
+from evalkit.extraction.clinical.clinical_extractor import (
+    ClinicalAttempt,
+    ClinicalExtractor,
+    RetryContext,
+    find_mentioned_fields,
+)
 from evalkit.extraction.clinical.clinical_rules import get_base_field_name, get_found_values
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.evaluator import EvaluationScore, ExtractionEvaluator

@@ -13,6 +13,16 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain, islice, pairwise
 
+from evalkit.extraction.clinical.finding_values import (
+    find_grade_spans,
+    find_margin_spans,
+    find_tumor_size_spans,
+    make_passage_reader,
+    read_all_sizes,
+    read_lab_results,
+    read_markers,
+    read_stages,
+)
 from evalkit.extraction.clinical.labelled_values import (
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
@@ -23,15 +33,6 @@ from evalkit.extraction.clinical.labelled_values import (
     find_formatted_span,
     find_labelled_text,
     read_labelled_values,
-)
-from evalkit.extraction.clinical.lesion_sizes import read_all_sizes
-from evalkit.extraction.clinical.named_values import read_lab_results, read_markers
-from evalkit.extraction.clinical.pathology_values import (
-    find_grade_spans,
-    find_margin_spans,
-    find_tumor_size_spans,
-    make_passage_reader,
-    read_stages,
 )
 from evalkit.extraction.clinical.report_passages import find_statement_role
 from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine, load_clinical_lexicon

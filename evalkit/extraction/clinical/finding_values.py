@@ -1,21 +1,188 @@
-"""Offline readers of multi-value fields: stains and tests."""
+"""Offline readers of findings: margins, grades, stage and sizes; then those with names, stains and tests.
+
+A size of an earlier examination, a distance, a slice thickness or a limit of a guideline is no size of a lesion.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 from evalkit.extraction.clinical.labelled_values import (
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
     SURE_CONFIDENCE,
+    FieldReader,
     LocatedClinicalValue,
+    extract_sentence_parts,
+    read_labelled_values,
 )
-from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine, load_clinical_lexicon
-from evalkit.extraction.clinical_formats import normalise_lab_result, normalise_marker_result
+from evalkit.extraction.clinical.report_passages import ReportPassage, get_passages
+from evalkit.extraction.clinical.report_structure import ClinicalReport, PageTextSpan, ReportLine, load_clinical_lexicon
+from evalkit.extraction.clinical_formats import normalise_lab_result, normalise_margin_status, normalise_marker_result
 from evalkit.extraction.field_template import TemplateField
+from evalkit.extraction.formats import normalise_value
 from evalkit.extraction.patterns import get_pattern
+from evalkit.grounding.critical_terms import DifferenceKind
+from evalkit.grounding.omitted_context import find_omitted_context
+
+#: Function that yields start and end of a field's values in a passage's text.
+PassageReader = Callable[[ReportPassage], Iterator[tuple[int, int]]]
+
+
+def make_passage_reader(find_spans: PassageReader) -> FieldReader:
+    """Build a reader that finds values at labels, then anywhere in the report's passages."""
+
+    def read_passages(
+        field: TemplateField, report: ClinicalReport, is_second_pass: bool
+    ) -> Iterator[LocatedClinicalValue]:
+        yield from read_labelled_values(field, report, is_second_pass)
+        for passage in get_passages(report):
+            for start, end in find_spans(passage):
+                if field.normalise(passage.text[start:end]) is not None:
+                    yield LocatedClinicalValue(
+                        passage.page, passage.start + start, passage.start + end, LIKELY_CONFIDENCE
+                    )
+
+    return read_passages
+
+
+def find_margin_spans(passage: ReportPassage) -> Iterator[tuple[int, int]]:
+    """Find clauses that state whether a margin is involved, not those that only give a distance."""
+    has_topic = get_pattern("margin_topic").search(passage.topic) is not None
+    for start, end in passage.iter_clauses():
+        clause = passage.text[start:end]
+        is_about_margins = get_pattern("margin_word").search(clause) or (
+            has_topic and not get_pattern("statement_subject").match(clause)
+        )
+        state = normalise_margin_status(clause) if is_about_margins else None
+        if state and not state[0].isdigit() and not get_pattern("untold").match(clause):
+            yield start + len(clause) - len(clause.lstrip(" -•*\t")), start + len(clause.rstrip(" .,;:\t"))
+
+
+def find_grade_spans(passage: ReportPassage) -> Iterator[tuple[int, int]]:
+    """Find each grade and each degree of differentiation of the tumor."""
+    for match in get_pattern("stated_grade").finditer(passage.text):
+        if not get_pattern("other_lesion").search(passage.text, max(match.start() - 60, 0), match.start()):
+            yield match.span()
+
+
+def read_stages(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
+    """Read pathologic categories, also on several lines; then labelled stages and stage groups."""
+    passages = get_passages(report)
+    readings = []
+    for number, passage in enumerate(passages):
+        for match in get_pattern("tumor_category").finditer(passage.text):
+            end = get_pattern("category_after").match(passage.text, match.end()).end()  # type: ignore[union-attr]
+            further_spans = _find_further_categories(passages[number : number + 4]) if end == match.end() else ()
+            start_on_page, end_on_page = passage.start + match.start(), passage.start + end
+            readings.append(
+                LocatedClinicalValue(
+                    passage.page, start_on_page, end_on_page, LIKELY_CONFIDENCE, continued_spans=further_spans
+                )
+            )
+    yield from sorted(readings, key=lambda reading: "N" not in reading.text)
+    yield from make_passage_reader(_find_stage_groups)(field, report, is_second_pass)
+
+
+def _find_further_categories(passages: Sequence[ReportPassage]) -> tuple[PageTextSpan, ...]:
+    """Find the first N and the first M category that begin a line, on the first passage's page."""
+    spans: dict[str, PageTextSpan] = {}
+    for passage in passages:
+        match = get_pattern("further_category").search(passage.text, 0, 40)
+        if match and passage.page is passages[0].page:
+            span = (passage.page, passage.start + match.start(), passage.start + match.end())
+            spans.setdefault("M" if "M" in match.group() else "N", span)
+    return tuple(spans[category] for category in "NM" if category in spans)
+
+
+def _find_stage_groups(passage: ReportPassage) -> Iterator[tuple[int, int]]:
+    for match in get_pattern("stated_stage_group").finditer(passage.text):
+        yield match.span()
+
+
+def find_tumor_size_spans(passage: ReportPassage) -> Iterator[tuple[int, int]]:
+    """Find the sizes of the tumor itself."""
+    for match in get_pattern("tumor_size").finditer(passage.text):
+        yield match.span(match.lastgroup or 0)
+
+
+def read_all_sizes(
+    _field: TemplateField, report: ClinicalReport, _is_second_pass: bool
+) -> Iterator[LocatedClinicalValue]:
+    """Read the present size of each lesion.
+
+    A size that the findings and the conclusion both name is read once. A size that only the conclusion has, or that is
+    ten times another part's, is doubtful.
+    """
+    counts_by_section: Counter[tuple[float, str]] = Counter()
+    counts: Counter[float] = Counter()
+    for line in report.finding_lines:
+        for start, end in _iter_cell_spans(line):
+            for match in get_pattern("lesion_size").finditer(line.page.text, start, end):
+                if not _is_size_of_lesion(line, *match.span()):
+                    continue
+                millimetres = _measure_largest_dimension(match.group())
+                counts_by_section[millimetres, line.section] += 1
+                if counts_by_section[millimetres, line.section] <= counts[millimetres]:
+                    continue
+                sizes_elsewhere = {size for size, section in counts_by_section if section != line.section}
+                is_doubtful = bool(sizes_elsewhere) and (
+                    line.section in ("impression", "conclusion")
+                    or not sizes_elsewhere.isdisjoint((round(millimetres / 10, 1), millimetres * 10))
+                )
+                counts[millimetres] += 1
+                yield LocatedClinicalValue(
+                    line.page,
+                    *match.span(),
+                    GUESSED_CONFIDENCE if is_doubtful else LIKELY_CONFIDENCE,
+                    str(counts.total()),
+                )
+
+
+def _iter_cell_spans(line: ReportLine) -> Iterator[tuple[int, int]]:
+    """Find the cells of a row that are of the present examination, or the whole line."""
+    headers = line.column_headers
+    dates = {
+        normalise_value(match.group(), "date") or ""
+        for header in headers
+        if (match := get_pattern("date_in_header").search(header))
+        and not any(map(get_pattern("present_column").search, headers))
+    }
+    for cell in line.cells:
+        date = get_pattern("date_in_header").search(cell.column_header)
+        is_earlier_date = date and (normalise_value(date.group(), "date") or "") != max(dates, default=None)
+        if not (is_earlier_date or get_pattern("earlier_column").match(cell.column_header)):
+            yield cell.start, cell.end
+    if not line.cells:
+        yield line.start, line.end
+
+
+def _is_size_of_lesion(line: ReportLine, start: int, end: int) -> bool:
+    before, after = extract_sentence_parts(line.page.text, start, end)
+    former = list(get_pattern("size_former").finditer(before))
+    is_former = bool(former) and not get_pattern("size_present").search(before, former[-1].end())
+    is_second_size = (
+        get_pattern("lesion_size").search(before) is not None and re.search(r"\b(?:was|were)\s*$", before) is not None
+    )
+    difference = find_omitted_context(line.page.text, start, end)
+    return not (
+        is_former
+        or is_second_size
+        or get_pattern("size_former_after").match(after)
+        or get_pattern("size_other_before").search(before)
+        or get_pattern("size_other_after").match(after)
+        or (difference and difference.kind is DifferenceKind.NEGATION)
+    )
+
+
+def _measure_largest_dimension(size: str) -> float:
+    """Return the largest dimension in millimetres, rounded as the impression does."""
+    factor = 10 if re.search(r"(?i)cm|centi", size) else 1
+    largest = max(float(number) for number in re.findall(r"\d*\.?\d+", size)) * factor
+    return float(round(largest)) if largest >= 10 else round(largest, 1)
 
 
 def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
