@@ -42,7 +42,7 @@ _MIN_DIGITS = 3
 _TICK_MARKS = frozenset(("x", "✓", "✔", "☑", "☒", "■", "yes", "on", "true", "1"))
 
 
-def normalise_value(text: str, value_format: FieldFormat, pattern: str | None = None) -> str | None:
+def normalise_value(text: str, value_format: FieldFormat, pattern: re.Pattern[str] | None = None) -> str | None:
     r"""Return the normal form of a text in a format; None if it is not in the format.
 
     ``pattern``: the regular expression of the format ``pattern``; None accepts any text.
@@ -60,7 +60,7 @@ def normalise_value(text: str, value_format: FieldFormat, pattern: str | None = 
     """
     cleaned = clean_text(get_pattern("ten_exponent").sub(r"^\g<0>", text) if value_format == "lab" else text)
     if value_format == "pattern":
-        return cleaned if cleaned and re.fullmatch(pattern or ".*", cleaned) else None
+        return cleaned if cleaned and (pattern is None or pattern.fullmatch(cleaned)) else None
     return _NORMALISERS[value_format](cleaned)
 
 

@@ -8,17 +8,16 @@ Each item has a role: only items that are the patient's own present results must
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import accumulate, product
 from typing import Any, NamedTuple
 
 from evalkit.core.grouping import group_by, split_into_runs
+from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Page
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
@@ -54,17 +53,6 @@ _CODONS = dict(
 )
 _AMINO_ACID = re.compile("|".join(_AMINO_ACIDS))
 _MISREAD_DIGITS = str.maketrans("OoIlSB", "001158")
-_LINE_START = re.compile(r"\s*(?:[A-Z]{4,}[A-Z /&-]*:?$|[-•*·–]|\d+[.)]\s|[A-Z][.)]\s|[A-Z][\w /()&-]{1,40}:|$)")
-#: Where a statement ends inside of a line: at a full stop, before a label ("Pleura:") or a heading in capitals.
-_STATEMENT_END = re.compile(
-    r"(?<=[^\s.][a-z)\]%\d])\.(?=\s+[A-Z(])|[ ](?=[A-Z][a-z]{3,}(?: [\w()/&-]{1,20}){0,3}:)"
-    r"|(?<=[a-z\d).,])[ ](?!NOT |DETECTED|POSITIVE|NEGATIVE|PRESENT|ABSENT|PATHOGENIC)(?=[A-Z]{5,}(?: [A-Z&]{2,}){0,4}:?$)"
-)
-#: The test before a result; between them may stand another result, such as a share before a count.
-_LABORATORY_TEST = re.compile(r"([A-Za-z%][A-Za-z0-9 ()/.+-]{1,60}?)(?:\t[\d.,]{1,9})?[ \t:=-]*\Z")
-_UNIT = re.compile(r"%|[A-Za-zµμ]")
-_RANGE_OR_FLAG = re.compile(r"\([^()]*\)|(?<!\S)[HL]\b")
-_SIZE = re.compile(r"(\d+(?:[.,]\d+)?)\s*(mm|cm|millimet|centimet)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +124,13 @@ class _Tables(NamedTuple):
 
 
 @cache
+def _get_pattern(name: str) -> re.Pattern[str]:
+    return re.compile(load_package_table("evalkit.extraction", "item_count.toml")["patterns"][name])
+
+
+@cache
 def _load_tables() -> _Tables:
-    table = tomllib.loads((files("evalkit.extraction") / "item_count.toml").read_text("utf-8"))
+    table = load_package_table("evalkit.extraction", "item_count.toml")
     words: dict[str, str] = {}
 
     def compile_pattern(text: str) -> re.Pattern[str]:
@@ -235,9 +228,12 @@ def _split_statements(text: str) -> list[_Statement]:
         is_wrapped = next_line.lstrip()[:1].islower() or (
             len(line) >= _WRAPPED_LINE
             and not line.rstrip().endswith((".", ":", ";"))
-            and not _LINE_START.match(next_line)
+            and not _get_pattern("line_start").match(next_line)
         )
-        parts += [_STATEMENT_END.sub("\n", line), " " if is_wrapped and "\t" not in line else "\n"]
+        parts += [
+            _get_pattern("statement_end").sub("\n", line),
+            " " if is_wrapped and "\t" not in line else "\n",
+        ]
     statements = "".join(parts)[: len(text)].splitlines(keepends=True)
     pieces = [
         statement[start : start + _MAX_STATEMENT]
@@ -325,7 +321,7 @@ def _find_subject(kind: str, text: str, reading: _Reading) -> str:
         return _squeeze(body.partition("\n")[0])[:_FIRST_LETTERS]
     first, last = text.rfind("\n", 0, reading.start) + 1, text.find("\n", reading.end)
     if kind == "laboratory":
-        match = _LABORATORY_TEST.search(text, max(first, reading.start - _MAX_QUOTE), reading.start)
+        match = _get_pattern("laboratory_test").search(text, max(first, reading.start - _MAX_QUOTE), reading.start)
         return match[1].strip() if match else ""
     if kind != "measurement":
         return ""
@@ -502,7 +498,7 @@ def _measure(text: str) -> tuple[float, ...]:
     """Return a size's dimensions in millimetres; numbers without a unit take the next unit."""
     sizes: list[float] = []
     scale = 1.0
-    for number, unit in reversed(_SIZE.findall(text)):
+    for number, unit in reversed(_get_pattern("size").findall(text)):
         scale = {"m": 1.0, "c": 10.0}[unit[0].lower()] if unit else scale
         sizes.append(round(float(number.replace(",", ".")) * scale, 2))
     return tuple(reversed(sizes))
@@ -529,7 +525,11 @@ def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: F
         and all(item.role != PRESENT for item in matches)
     ):
         return f"The report prints {shown_value} on page {matches[0].page} only as {matches[0].role}"
-    if kind == "laboratory" and matches and not _UNIT.search(_RANGE_OR_FLAG.sub("", value.value or "")):
+    if (
+        kind == "laboratory"
+        and matches
+        and not _get_pattern("unit").search(_get_pattern("range_or_flag").sub("", value.value or ""))
+    ):
         return f'The value {shown_value} has no unit, but the report prints "{_shorten(matches[0].text)}" on page {matches[0].page}'
     return ""
 

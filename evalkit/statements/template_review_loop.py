@@ -1,7 +1,7 @@
 """Review a template until it is approved or a person has to decide.
 
-Specification 004, contract ruling 18. The tables of :mod:`consensus`, :mod:`arbitration` and :mod:`convergence` decide;
-this module runs the steps in order and limits their time.
+Specification 004, contract ruling 18. The tables of :mod:`reviewer_report` and :mod:`convergence` decide; this
+module runs the steps in order and limits their time.
 """
 
 from __future__ import annotations
@@ -18,12 +18,6 @@ from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import sum_usages
 from evalkit.llm.model import Model, Usage
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.arbitration import (
-    ArbitrationReport,
-    arbitrate_reports,
-    find_issues_of_only_one_reviewer,
-    has_critical_disagreement,
-)
 from evalkit.statements.convergence import (
     DIVERGING_BELOW,
     MAX_RETRIES_BY_SCENARIO,
@@ -45,16 +39,24 @@ from evalkit.statements.review_cycles import (
 from evalkit.statements.reviewer_report import (
     MAX_ISSUES_BY_SEVERITY,
     SHOWN_ISSUE_CAPS,
+    ArbitrationReport,
     ReviewerReport,
     ReviewerRole,
     TemplateIssueCategory,
     TemplateIssueSeverity,
+    arbitrate_reports,
     find_consensus_rule,
+    find_issues_of_only_one_reviewer,
+    has_critical_disagreement,
     keep_worst_issues_per_category,
 )
 from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
-from evalkit.statements.statement_template import StatementTemplate, TemplateStatus, render_template_toml
-from evalkit.statements.template_assumptions import list_assumptions
+from evalkit.statements.statement_template import (
+    StatementTemplate,
+    TemplateStatus,
+    list_assumptions,
+    render_template_toml,
+)
 from evalkit.statements.template_builder import (
     BuilderRetryInput,
     ConsolidatedIssue,

@@ -126,13 +126,12 @@ def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> 
     """
     if field.mentions is None:
         return None
-    pattern, unreported_pattern = re.compile(field.mentions), get_pattern("untold")
     if field.reader == "section":
         section_names = {*field.labels, *field.more_labels}
         return next((line for line in report.body_lines if line.section in section_names), None)
     for line in report.finding_lines:
         text = f"{line.text}\n"
-        if (mention := pattern.search(text)) and not unreported_pattern.search(
+        if (mention := field.mentions.search(text)) and not get_pattern("untold").search(
             text, mention.start(), min(mention.end() + 60, len(text))
         ):
             return line
@@ -147,12 +146,11 @@ def find_values_near_mentions(field: TemplateField, report: ClinicalReport) -> I
     """
     if field.mentions is None or field.many or field.format in ("text", "pattern"):
         return
-    pattern = re.compile(field.mentions)
     mentions = (
         (line, next_line, mention)
         for line, next_line in pairwise((*report.body_lines, None))
         if line
-        for mention in islice(pattern.finditer(line.text), _MAX_MENTIONS_PER_LINE)
+        for mention in islice(field.mentions.finditer(line.text), _MAX_MENTIONS_PER_LINE)
     )
     for line, next_line, mention in islice(mentions, MAX_VALUES_PER_FIELD):
         starts = [(line, line.start + mention.start()), (line, line.start + mention.end())]

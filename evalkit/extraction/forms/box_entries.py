@@ -20,6 +20,7 @@ from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.formats import correct_misread_digits, normalise_currency, normalise_value
 from evalkit.extraction.forms.form_labels import FormLabel
 from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, group_into_rows, make_match_key
+from evalkit.extraction.patterns import get_pattern
 
 #: Farthest distance of an entry below its label, in heights of the label's line.
 _MAX_ENTRY_DEPTH = 12.0
@@ -56,8 +57,6 @@ _VALUE_NUMBERS = ("first", "second")
 _MAX_TICK_DISTANCE = 5.0
 #: A dollar sign, and what OCR reads in its place.
 _DOLLAR_SIGNS = ("$", "S", "§", "8")
-_STREET_LINE = re.compile(r"(?:\d|p\.? ?o\.? ?box|rural|rr \d)", re.IGNORECASE)
-_CITY_LINE = re.compile(r"[A-Z]{2}\.? +\d{5}(?:-\d{4})?\b")
 
 
 @dataclass(frozen=True)
@@ -618,7 +617,7 @@ def find_address_blocks(sheet: FormSheet, taken_word_indices: set[int]) -> Itera
         for piece in split_into_runs(row, lambda run, word: word.x0 - run[-1].x1 < _MAX_WORD_GAP * word.height)
     ]
     for number, last_line in enumerate(lines):
-        block = [last_line] if _CITY_LINE.search(" ".join(word.text for word in last_line)) else []
+        block = [last_line] if get_pattern("city_line").search(" ".join(word.text for word in last_line)) else []
         for line in reversed(lines[:number]) if block else ():
             top, height = block[0][0], block[0][0].height
             if abs(line[0].x0 - top.x0) < height and 0 < top.center_y - line[0].center_y < _MAX_LINE_STEP * height:
@@ -631,7 +630,11 @@ def split_address(rows: Sequence[Sequence[FormWord]]) -> tuple[Sequence[Sequence
     """Split the lines of a name with address into name, street and city lines."""
     start = _find_address_line_index([" ".join(word.text for word in row) for row in rows])
     end = next(
-        (number for number, row in enumerate(rows) if _CITY_LINE.search(" ".join(word.text for word in row))),
+        (
+            number
+            for number, row in enumerate(rows)
+            if get_pattern("city_line").search(" ".join(word.text for word in row))
+        ),
         len(rows),
     )
     return rows[:start], rows[start:end], rows[end : end + 1]
@@ -641,6 +644,10 @@ def _find_address_line_index(lines: Sequence[str]) -> int:
     """Return the index of the address's first line; the name has at least one line."""
     further_lines = enumerate(lines[1:], 1)
     return next(
-        (number for number, line in further_lines if _STREET_LINE.match(line) or _CITY_LINE.search(line)),
+        (
+            number
+            for number, line in further_lines
+            if get_pattern("street_line").match(line) or get_pattern("city_line").search(line)
+        ),
         min(len(lines), 1),
     )

@@ -289,7 +289,7 @@ def build_template_prompt_data(template: FieldTemplate) -> dict[str, Any]:
                 "name": field.name,
                 "description": field.description,
                 "need": field.need.value,
-                "format": field.pattern or field.format,
+                "format": field.pattern.pattern if field.pattern else field.format,
                 "location": field.location,
             }
             for field in template.fields

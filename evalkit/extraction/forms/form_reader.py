@@ -43,6 +43,7 @@ from evalkit.extraction.forms.form_labels import (
     group_fields_by_box,
 )
 from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
+from evalkit.extraction.patterns import get_pattern
 
 #: Template and type of documents that fit no other template.
 GENERIC_FORM = "OTHER"
@@ -68,13 +69,6 @@ _UNLABELLED_CONFIDENCE = 0.92
 _MAX_SPACE = 0.6
 #: Evidence from which the confidence in the form's type is 1.
 _CERTAIN_EVIDENCE = 0.6
-_FORM_NUMBER = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}(?:-[A-Z0-9]{1,5})?|W-?\d\w*")
-_YEAR = re.compile(r"20\d\d")
-_MONTH_OR_REVISION = re.compile(
-    r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?|rev\.?|revised|\(rev\.?", re.IGNORECASE
-)
-_TAX_OFFICE_WORDS = re.compile(r"Department of the Treasury|Internal Revenue Service|\birs\.gov\b", re.IGNORECASE)
-_INSTRUCTION_HEADING = re.compile(r"\binstructions? (?:for|to)\b|\bnotice to (?:employee|recipient)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -120,7 +114,7 @@ def is_continuation_page(page: Page, template: FieldTemplate) -> bool:
     """
     text = page.text[:4000]
     return (
-        bool(_INSTRUCTION_HEADING.search(text))
+        bool(get_pattern("form_instructions").search(text))
         or not page.text.strip()
         or make_match_key(template.name) in make_match_key(text)
     )
@@ -325,7 +319,7 @@ def _keep_digits(text: str) -> str:
 
 def is_tax_office_form_page(page: Page) -> bool:
     """Return True if the page names the IRS or the Treasury, as official forms do."""
-    return bool(_TAX_OFFICE_WORDS.search(page.text))
+    return bool(get_pattern("tax_office").search(page.text))
 
 
 def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: bool) -> dict[str, FormFieldReading]:
@@ -443,7 +437,7 @@ def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
 def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
     own_key = make_match_key(template.signs[0])
     return any(
-        _FORM_NUMBER.fullmatch(next_word.text.strip(",.")) and make_match_key(next_word.text) != own_key
+        get_pattern("form_number").fullmatch(next_word.text.strip(",.")) and make_match_key(next_word.text) != own_key
         for word in sheet.words
         if word.match_key == "form"
         for next_word in sheet.get_next_two_words(word)[:1]
@@ -665,7 +659,9 @@ def _is_part_of_date(sheet: FormSheet, run: Sequence[FormWord], word_before: For
     return (
         word_before is not None
         and run[0].x0 - word_before.x1 < 2 * run[0].height
-        and bool(_MONTH_OR_REVISION.fullmatch(word_before.text.strip("(,")) or word_before.text.endswith("/"))
+        and bool(
+            get_pattern("month_or_revision").fullmatch(word_before.text.strip("(,")) or word_before.text.endswith("/")
+        )
     ) or any(word.text.startswith(("-", "/")) and word.x0 - run[-1].x1 < run[-1].height for word in next_words)
 
 
@@ -678,7 +674,7 @@ def _iter_year_runs(row: Sequence[FormWord], *, allow_misspellings: bool) -> Ite
                 continue
             if size > 1 and any(len(piece.text) != 4 // size for piece in run):
                 continue
-            if _YEAR.fullmatch("".join(piece.text for piece in run).strip("().,;:")):
+            if get_pattern("form_year").fullmatch("".join(piece.text for piece in run).strip("().,;:")):
                 yield run
 
 
