@@ -172,17 +172,19 @@ def score_accuracy(
     and a value that breaks a rule of ``ACCURACY_RULES`` gets that rule's score. The median of the judges' scores counts if it is lower. Without extracted
     values accuracy is 0; it is 1 if the template requires nothing but the whole text and the text was found.
     """
-    scores: dict[str, FieldScore] = {}
-    for name, value in fields.items():
-        if not _is_judged_field(template, name):
-            continue
-        if value.is_found:
-            scores[name] = _score_by_rules(name, value)
-        elif value.status is FieldStatus.AMBIGUOUS:
-            scores[name] = FieldScore(name, False, 0.5, (_describe_ambiguity(value),))
-    for issue in grounding_issues:
-        issue_score = 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5
-        scores[issue.location] = FieldScore(issue.location, False, issue_score, (issue.message,))
+    scores = {
+        name: _score_by_rules(name, value)
+        if value.is_found
+        else FieldScore(name, False, 0.5, (_describe_ambiguity(value),))
+        for name, value in fields.items()
+        if value.status is not FieldStatus.NOT_PRESENT and _is_judged_field(template, name)
+    }
+    scores |= {
+        issue.location: FieldScore(
+            issue.location, False, 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5, (issue.message,)
+        )
+        for issue in grounding_issues
+    }
     doubt_scores = {
         issue.field: FieldScore(issue.field, True, CRITICAL_SCORE, (issue.description,)) for issue in doubts
     }
@@ -270,16 +272,19 @@ def score_consistency(
 
 def score_clinical_validity(fields: FieldValues) -> tuple[float, tuple[EvaluationIssue, ...]]:
     """Return the score (1 - 0.1 per impossible value, at least 0.3) and the issues."""
-    issues = []
-    for rule in VALIDITY_RULES:
-        for name, value in get_found_values(fields, rule.field_name).items():
-            text = value.value or value.raw or ""
-            # Only exact names: a stain whose name merely begins with or contains "ER" is another stain.
-            if rule.item_names and name.partition(".")[2] not in rule.item_names:
-                continue
-            if rule.is_invalid(text):
-                issues.append(EvaluationIssue("major", name, f'{rule.message}: "{shorten_quote(text)}"'))
-    return max(INVALID_FLOOR, 1.0 - INVALID_PENALTY * len(issues)), tuple(issues)
+    # Only exact names of items: a stain whose name merely begins with or contains "ER" is another stain.
+    values = (
+        (rule, name, value.value or value.raw or "")
+        for rule in VALIDITY_RULES
+        for name, value in get_found_values(fields, rule.field_name).items()
+        if not rule.item_names or name.partition(".")[2] in rule.item_names
+    )
+    issues = tuple(
+        EvaluationIssue("major", name, f'{rule.message}: "{shorten_quote(text)}"')
+        for rule, name, text in values
+        if rule.is_invalid(text)
+    )
+    return max(INVALID_FLOOR, 1.0 - INVALID_PENALTY * len(issues)), issues
 
 
 def build_feedback(
@@ -433,7 +438,7 @@ class ExtractionEvaluator:
             for issue in find_unread_items(items, attempt.fields, attempt.template)
             if issue.severity != "minor"  # a date without a label need not be the report's
         ]
-        mentioned_names = {*attempt.field_mentions.mentioned_names, *(issue.field for issue in unread_items)}
+        mentioned_names = {*attempt.field_mentions, *(issue.field for issue in unread_items)}
         completeness, completeness_scores = score_completeness(
             attempt.template, attempt.fields, mentioned_names, unread_items
         )

@@ -387,9 +387,7 @@ def _order_and_complete_fields(template: FieldTemplate, best: LoopIteration | No
     if best is None:  # the document's content is unknown
         return dict.fromkeys((field.name for field in template.fields), _UNKNOWN_VALUE)
     field_order = [field.name for field in template.fields]
-    doubted_names = best.attempt.field_mentions.mentioned_names | {
-        get_base_field_name(issue.field) for issue in best.feedback.issues
-    }
+    doubted_names = best.attempt.field_mentions | {get_base_field_name(issue.field) for issue in best.feedback.issues}
     return {
         name: _UNKNOWN_VALUE if value.status is FieldStatus.NOT_PRESENT and name in doubted_names else value
         for name, value in sorted(

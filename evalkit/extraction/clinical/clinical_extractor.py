@@ -24,7 +24,7 @@ from evalkit.extraction.clinical.clinical_reader import (
 )
 from evalkit.extraction.clinical.clinical_rules import FieldValues, get_base_field_name, get_found_values
 from evalkit.extraction.clinical.field_contradictions import settle_contradictions
-from evalkit.extraction.clinical.labelled_values import SURE_CONFIDENCE, LocatedClinicalValue
+from evalkit.extraction.clinical.labelled_values import SURE_CONFIDENCE
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
@@ -39,16 +39,6 @@ from evalkit.llm.prompts import fence_document, fill_prompt_template
 
 
 @dataclass(frozen=True)
-class FieldMentions:
-    """The fields that a report mentions, computed without a language model."""
-
-    mentioned_names: frozenset[str]
-    """Fields that the report mentions, or that the offline reader finds; without a value they count as missing."""
-    readings_by_multi_value_field: Mapping[str, tuple[LocatedClinicalValue, ...]]
-    """Values of each multi-value field that the offline reader finds, by field name."""
-
-
-@dataclass(frozen=True)
 class ClinicalAttempt:
     """The result of one attempt to extract the fields of a report."""
 
@@ -57,7 +47,8 @@ class ClinicalAttempt:
     """Numbers of the readable pages that were read."""
     template: FieldTemplate
     report: ClinicalReport
-    field_mentions: FieldMentions
+    field_mentions: frozenset[str]
+    """Names of the fields that the report mentions, or that the offline reader finds: without a value they are missing."""
     fields: dict[str, FieldValue]
     """Extracted values by name: ``grade``; for multi-value fields by field and item: ``ihcMarkers.ER``."""
     grounding_issues: tuple[Issue, ...] = ()
@@ -69,18 +60,17 @@ class ClinicalAttempt:
     """Lossless changes made to read the extractor's answers."""
 
 
-def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> FieldMentions:
-    """Find the template's scored fields that a report mentions."""
-    mentioned_names: set[str] = set()
-    readings_by_multi_value_field: dict[str, tuple[LocatedClinicalValue, ...]] = {}
-    for field in template.scored_fields:
-        # The second pass is reliable for stains and tests, which have names; for other formats it finds too much.
-        readings = tuple(find_field_values(field, report, include_second_pass=field.format in _NAMED_FORMATS))
-        if readings or find_line_mentioning_field(field, report) is not None:
-            mentioned_names.add(field.name)
-        if readings and field.many:
-            readings_by_multi_value_field[field.name] = readings
-    return FieldMentions(frozenset(mentioned_names), readings_by_multi_value_field)
+def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> frozenset[str]:
+    """Return names of scored fields that a report mentions, without a language model.
+
+    The second pass is reliable for stains and tests, which have names; for other formats it finds too much.
+    """
+    return frozenset(
+        field.name
+        for field in template.scored_fields
+        if find_field_values(field, report, include_second_pass=field.format in _NAMED_FORMATS)
+        or find_line_mentioning_field(field, report) is not None
+    )
 
 
 #: Formats whose values have names: stains and laboratory tests.
@@ -339,7 +329,7 @@ class ClinicalExtractor:
         template: FieldTemplate,
         retry: RetryContext | None = None,
         report: ClinicalReport | None = None,
-        field_mentions: FieldMentions | None = None,
+        field_mentions: frozenset[str] | None = None,
     ) -> ClinicalAttempt:
         """Make one attempt; its ``failure`` is set if the model gave no usable answer.
 

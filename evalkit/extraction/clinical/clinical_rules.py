@@ -271,47 +271,6 @@ def is_histologic_grade(text: str) -> bool:
     return normalise_grade(text) is not None and bool(strip_grading_system(text))
 
 
-def is_receptor_result(text: str) -> bool:
-    """Return True if the text names a receptor result: polarity or percentage.
-
-    >>> [is_receptor_result(text) for text in ("positive", "negative, 0%", "95%", "Positive (strong)", "strong", "3+", "95")]
-    [True, True, True, True, False, False, False]
-    """
-    return re.search(r"(?i)\bpositive\b|\bnegative\b|\d+\s*%", text) is not None
-
-
-def is_size_with_unit(text: str) -> bool:
-    """Return True if the text contains a size with its unit.
-
-    >>> [is_size_with_unit(text) for text in ("6 mm", "3 x 2 cm", "0.1 m", "6", "6 nodules")]
-    [True, True, True, False, False]
-    """
-    return re.search(r"(?i)\d+\s*(?:mm|cm|m)\b", text) is not None
-
-
-def is_msi_status(text: str) -> bool:
-    """Return True if the text begins with a microsatellite status.
-
-    >>> [is_msi_status(text) for text in ("MSI-H", "MSS", "stable", "MSI-High", "low", "pending", "lowest")]
-    [True, True, True, True, True, False, False]
-    """
-    return re.match(r"(?i)(?:MSI-?(?:H|High|L|Low)|MSS|stable|high|low)\b", text) is not None
-
-
-def is_tmb_value(text: str) -> bool:
-    """Return True if the text is a tumor mutational burden; the unit is optional.
-
-    Source: contract ruling 16.
-
-    >>> [is_tmb_value(text) for text in ("12.4", "8", "12.4 mut/Mb", "high", "")]
-    [True, True, True, False, False]
-    """
-    return (
-        re.fullmatch(r"(?i)\s*\d+(?:\.\d+)?\s*(?:(?:mut\w*\.?|variants?)?\s*(?:/|per)\s*(?:mb|megabases?))?\s*", text)
-        is not None
-    )
-
-
 def has_valid_percentages(text: str) -> bool:
     """Return True if no percentage in the text is above 100.
 
@@ -352,18 +311,23 @@ def has_variant_gene(text: str) -> bool:
 VALIDITY_RULES: tuple[ValidityRule, ...] = (
     ValidityRule("grade", lambda text: not is_histologic_grade(text), "Invalid grade format"),
     ValidityRule(
-        "ihcMarkers", lambda text: not is_receptor_result(text), "Invalid receptor value", item_names=("ER", "PR")
+        "ihcMarkers",
+        lambda text: not get_pattern("receptor_result").search(text),
+        "Invalid receptor value",
+        item_names=("ER", "PR"),
     ),
     ValidityRule("ihcMarkers", lambda text: not has_valid_percentages(text), "A share of more than 100 %"),
-    ValidityRule("measurements", lambda text: not is_size_with_unit(text), "Measurement missing units"),
+    ValidityRule(
+        "measurements", lambda text: not get_pattern("size_with_unit").search(text), "Measurement missing units"
+    ),
     ValidityRule(
         "measurements",
-        lambda text: is_size_with_unit(text) and not is_plausible_lesion_size(text),
+        lambda text: get_pattern("size_with_unit").search(text) is not None and not is_plausible_lesion_size(text),
         "Measurement of more than a metre",
     ),
-    ValidityRule("tumorSize", lambda text: not is_size_with_unit(text), "Measurement missing units"),
-    ValidityRule("msiStatus", lambda text: not is_msi_status(text), "Invalid MSI status"),
-    ValidityRule("tmb", lambda text: not is_tmb_value(text), "TMB should be numeric"),
+    ValidityRule("tumorSize", lambda text: not get_pattern("size_with_unit").search(text), "Measurement missing units"),
+    ValidityRule("msiStatus", lambda text: not get_pattern("msi_status_value").match(text), "Invalid MSI status"),
+    ValidityRule("tmb", lambda text: not get_pattern("tmb_value").fullmatch(text), "TMB should be numeric"),
     ValidityRule("mutations", lambda text: not has_variant_change(text), "A gene without its change"),
     ValidityRule("mutations", lambda text: not has_variant_gene(text), "A change without its gene"),
 )
