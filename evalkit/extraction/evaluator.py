@@ -305,12 +305,11 @@ def build_feedback(
             issues += [EvaluationIssue("major", scored_field.field, description) for description in scored_field.issues]
             continue
         missing += [scored_field.field] if field.need is not FieldNeed.OPTIONAL else []
-        need_word = field.need.value.capitalize()
         issues.append(
             EvaluationIssue(
                 _MISSING_SEVERITIES[field.need],
                 scored_field.field,
-                f'{need_word} field "{scored_field.field}" is missing',
+                f'{field.need.value.capitalize()} field "{scored_field.field}" is missing',
                 *(scored_field.issues[:1] or (f"Look for {scored_field.field} information in the document",)),
             )
         )

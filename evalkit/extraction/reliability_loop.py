@@ -10,8 +10,10 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Literal
 
 from evalkit.core.clocks import format_zulu_now
@@ -496,9 +498,7 @@ def _make_issue_key(issue: Issue) -> tuple[str, str, str]:
 
 
 def _number_issues(issues: Sequence[Issue]) -> list[Issue]:
-    counts: dict[str, int] = {}
-    numbered_issues = []
-    for issue in issues:
-        counts[issue.agent] = counts.get(issue.agent, 0) + 1
-        numbered_issues += number_issues(issue.agent, [issue], counts[issue.agent])
-    return numbered_issues
+    numbers: dict[str, Iterator[int]] = defaultdict(lambda: count(1))
+    return [
+        numbered for issue in issues for numbered in number_issues(issue.agent, [issue], next(numbers[issue.agent]))
+    ]

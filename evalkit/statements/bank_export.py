@@ -193,11 +193,6 @@ def _is_number(cell: str) -> bool:
     return _parse_decimal(cell, ".") is not None or _parse_decimal(cell, ",") is not None
 
 
-def _find_separator(columns: Sequence[_Column]) -> str:
-    cells = [cell for column in columns for cell in column.cells if len(cell) <= _MAX_SHORT_CELL and _is_number(cell)]
-    return max(".,", key=lambda separator: sum(bool(re.search(rf"\{separator}\d\d?\D*$", cell)) for cell in cells))
-
-
 def _find_signed_amounts(path: Path, columns: Sequence[_Column]) -> list[Decimal | None]:
     """Find the column of amounts, or the two of money out and in; return signed amounts."""
     numbers = _parse_money_columns(columns)
@@ -230,7 +225,8 @@ def _parse_money_columns(columns: Sequence[_Column]) -> dict[_Column, list[Decim
 
     A titled balance is left out, unless it is the only column.
     """
-    separator = _find_separator(columns)
+    numbers = [cell for column in columns for cell in column.cells if len(cell) <= _MAX_SHORT_CELL and _is_number(cell)]
+    separator = max(".,", key=lambda sign: sum(bool(re.search(rf"\{sign}\d\d?\D*$", cell)) for cell in numbers))
 
     def parse(cell: str) -> Decimal | None:
         return _parse_decimal(cell, separator)

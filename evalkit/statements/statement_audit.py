@@ -808,15 +808,13 @@ def _cluster_edges(edges: Iterable[float]) -> list[float]:
 def _cluster_ranges(boxes: Sequence[Box]) -> list[tuple[float, float]]:
     """Return the horizontal ranges of columns: amounts that lie above each other, aligned at either edge."""
     by_edge = split_into_runs(sorted(boxes, key=lambda box: box[2]), lambda run, box: box[2] - run[-1][2] < 0.01)
-    ranges = sorted((min(box[0] for box in run), max(box[2] for box in run), len(run)) for run in by_edge)
-    merged: list[tuple[float, float, int]] = []
-    for left, right, count in ranges:
+    merged: list[tuple[float, float]] = []
+    for left, right in sorted((min(box[0] for box in run), max(box[2] for box in run)) for run in by_edge):
         if merged and left < merged[-1][1] - 0.25 * min(right - left, merged[-1][1] - merged[-1][0]):
-            before = merged[-1]
-            merged[-1] = (min(left, before[0]), max(right, before[1]), count + before[2])
+            merged[-1] = (min(left, merged[-1][0]), max(right, merged[-1][1]))
         else:
-            merged.append((left, right, count))
-    return [(left, right) for left, right, _ in merged]
+            merged.append((left, right))
+    return merged
 
 
 def _overlap(x: tuple[float, float], box: Box) -> float:

@@ -24,7 +24,7 @@ from evalkit.extraction.clinical.clinical_reader import (
 )
 from evalkit.extraction.clinical.clinical_rules import FieldValues, get_base_field_name, get_found_values
 from evalkit.extraction.clinical.field_contradictions import settle_contradictions
-from evalkit.extraction.clinical.labelled_values import SURE_CONFIDENCE
+from evalkit.extraction.clinical.report_statements import SURE_CONFIDENCE
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField

@@ -23,7 +23,7 @@ from evalkit.extraction.clinical.finding_values import (
     read_markers,
     read_stages,
 )
-from evalkit.extraction.clinical.labelled_values import (
+from evalkit.extraction.clinical.report_statements import (
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
     SURE_CONFIDENCE,
@@ -32,9 +32,9 @@ from evalkit.extraction.clinical.labelled_values import (
     StatementRole,
     find_formatted_span,
     find_labelled_text,
+    find_statement_role,
     read_labelled_values,
 )
-from evalkit.extraction.clinical.report_passages import find_statement_role
 from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine, load_clinical_lexicon
 from evalkit.extraction.clinical.variants import is_own_finding, read_genes, read_variants
 from evalkit.extraction.field_template import TemplateField

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.extraction.clinical.clinical_reader import MAX_VALUES_PER_FIELD, list_first_pass_values
-from evalkit.extraction.clinical.labelled_values import (
+from evalkit.extraction.clinical.report_statements import (
     LIKELY_CONFIDENCE,
     LocatedClinicalValue,
     StatementRole,

@@ -10,16 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
-from evalkit.extraction.clinical.labelled_values import (
+from evalkit.extraction.clinical.report_statements import (
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
     SURE_CONFIDENCE,
     FieldReader,
     LocatedClinicalValue,
+    ReportPassage,
     extract_sentence_parts,
+    get_passages,
     read_labelled_values,
 )
-from evalkit.extraction.clinical.report_passages import ReportPassage, get_passages
 from evalkit.extraction.clinical.report_structure import ClinicalReport, PageTextSpan, ReportLine, load_clinical_lexicon
 from evalkit.extraction.clinical_formats import normalise_lab_result, normalise_margin_status, normalise_marker_result
 from evalkit.extraction.field_template import TemplateField

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import Page
-from evalkit.extraction.clinical.labelled_values import (
+from evalkit.extraction.clinical.report_statements import (
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
     SURE_CONFIDENCE,
