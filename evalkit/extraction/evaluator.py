@@ -32,7 +32,7 @@ from evalkit.extraction.clinical.clinical_rules import (
 )
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate
-from evalkit.extraction.item_count import CountedItem, count_items, find_doubted_values, find_unread_items
+from evalkit.extraction.item_count import count_items, find_doubted_values, find_unread_items
 from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.answer_normalisation import AnswerShapeError
@@ -392,11 +392,6 @@ class ExtractionEvaluator:
         self._models = tuple(ensemble) or (model or EmbeddedModel(),)
         self._window_characters = window_characters
 
-    def _count_items(self, attempt: ClinicalAttempt) -> tuple[CountedItem, ...]:
-        """Count what the report prints, once for all attempts at it."""
-        pages = [attempt.bundle.page(number) for number in attempt.page_numbers]
-        return attempt.report.remember((count_items, attempt.template), lambda: count_items(pages, attempt.template))
-
     def questions(self, attempt: ClinicalAttempt) -> list[AccuracyQuestion]:
         """Build the questions to a judge: one for each window of pages with values."""
         candidates = [
@@ -431,7 +426,8 @@ class ExtractionEvaluator:
             )
             for start in range(0, len(judgements), question_count or 1)
         ]
-        items = self._count_items(attempt)
+        pages = map(attempt.bundle.page, attempt.page_numbers)
+        items = attempt.report.remember((count_items, attempt.template), lambda: count_items(pages, attempt.template))
         unread_items = [
             issue
             for issue in find_unread_items(items, attempt.fields, attempt.template)

@@ -418,7 +418,17 @@ def _list_unread_items(kind: str, items: Sequence[CountedItem], values: Mapping[
     """List the present items that no value holds, each variant, stain or size once."""
     silent = _load_tables().kinds[kind].get("silent", ())
     unread: dict[str, CountedItem] = {}
-    groups = _group_variants(items) if kind == "variant" else [(item,) for item in items]
+    # The names of one variant: ``c.35G>A`` and the ``p.Gly12Asp`` after it.
+    groups = split_into_runs(
+        items,
+        lambda group, item: (
+            kind == "variant"
+            and group[0].page == item.page
+            and item.start - group[-1].end < _VARIANT_SPAN
+            and item.name not in {"event", *(other.name for other in group)}
+            and group[0].name != "event"
+        ),
+    )
     for group in groups:
         present = [
             item
@@ -432,19 +442,6 @@ def _list_unread_items(kind: str, items: Sequence[CountedItem], values: Mapping[
     if kind == "announcement":
         return [item for item in unread.values() if int(item.state) > len(values)]
     return list(unread.values())
-
-
-def _group_variants(items: Sequence[CountedItem]) -> list[list[CountedItem]]:
-    """Group the names of one variant: ``c.35G>A`` and the ``p.Gly12Asp`` after it."""
-    return split_into_runs(
-        items,
-        lambda group, item: (
-            group[0].page == item.page
-            and item.start - group[-1].end < _VARIANT_SPAN
-            and item.name not in {"event", *(other.name for other in group)}
-            and group[0].name != "event"
-        ),
-    )
 
 
 def _make_key(item: CountedItem) -> str:

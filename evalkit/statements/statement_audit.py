@@ -343,7 +343,15 @@ class _Auditor:
             elif (kind := _classify_sum(line.text)) in ("opening", "closing", "carried") and len(line.amounts) == 1:
                 sums.append(AuditSum(kind, line.text, line.amounts[-1], line.line.page_number, account, len(rows)))
             else:
-                dates = line.dates or self._find_dates_above(position)
+                # Or the dates of the nearest line above that begins with one.
+                dates = line.dates or next(
+                    (
+                        other.dates
+                        for other in reversed(self._lines[:position])
+                        if other.is_dated and (other.is_row or self._is_lone_date(other))
+                    ),
+                    [],
+                )
                 rows.append(AuditRow(line.line, tuple(dates), tuple(line.amounts), line.text, heading, account))
         return StatementAudit(
             tuple(rows),
@@ -480,17 +488,6 @@ class _Auditor:
         first_edge = min((left for left, _ in self._ranges), default=1.0)
         return all(amount.box[0] > first_edge for amount in line.amounts) or any(
             _overlap(x, amount.box) > 0 for x in self._ranges for amount in line.amounts
-        )
-
-    def _find_dates_above(self, position: int) -> list[PrintedDate]:
-        """Return the dates of the nearest line above that begins with one."""
-        return next(
-            (
-                line.dates
-                for line in reversed(self._lines[:position])
-                if line.is_dated and (line.is_row or self._is_lone_date(line))
-            ),
-            [],
         )
 
     # Columns

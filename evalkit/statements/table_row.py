@@ -54,7 +54,16 @@ def find_labelled_amounts(
     label_positions = [
         (position, kind)
         for position, cell in enumerate(cells)
-        if (kind := _match_label_kind(cell.text, patterns_by_kind))
+        if (
+            kind := next(
+                (
+                    kind
+                    for kind, kind_patterns in patterns_by_kind.items()
+                    if any(match_at_line_start(pattern, cell.text) for pattern in kind_patterns)
+                ),
+                None,
+            )
+        )
     ]
     next_positions = [*(position for position, _ in label_positions), len(cells)][1:]
     for (position, kind), next_position in zip(label_positions, next_positions, strict=True) if label_positions else ():
@@ -67,17 +76,6 @@ def find_labelled_amounts(
                 label_text = " ".join(word.text for word in label_cell.words[:label_length])
                 yield LabelledAmount(kind, label_text, amount, enclose_boxes((label_cell.page_box, cell.page_box)))
                 break
-
-
-def _match_label_kind(text: str, patterns_by_kind: Mapping[str, Sequence[str]]) -> str | None:
-    return next(
-        (
-            kind
-            for kind, kind_patterns in patterns_by_kind.items()
-            if any(match_at_line_start(pattern, text) for pattern in kind_patterns)
-        ),
-        None,
-    )
 
 
 def _find_amount_after_label(

@@ -195,19 +195,14 @@ def _get_found_value(fields: FieldValues, name: str) -> str:
     return (field_value.value or "") if field_value and field_value.is_found else ""
 
 
-def _parse_percent(text: str) -> float | None:
-    match = re.search(r"(\d+(?:\.\d+)?)%", text)
-    return float(match[1]) if match else None
-
-
 def _is_receptor_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
     """Return True if ER or PR is positive at 0 %, or negative at 10 % or more."""
     results = [_get_found_value(fields, f"ihcMarkers.{item}") for item in ("ER", "PR")]
-    shares = [(text, _parse_percent(text)) for text in results]
     return any(
-        share is not None
-        and ((text.startswith("positive") and share == 0) or (text.startswith("negative") and share >= 10))
-        for text, share in shares
+        (text.startswith("positive") and float(share[1]) == 0)
+        or (text.startswith("negative") and float(share[1]) >= 10)
+        for text in results
+        if (share := re.search(r"(\d+(?:\.\d+)?)%", text))
     )
 
 

@@ -142,13 +142,19 @@ def _find_variants(report: ClinicalReport, is_second_pass: bool) -> list[_Varian
 
 
 def _merge_mentions(report: ClinicalReport, is_second_pass: bool) -> list[_Variant]:
+    # Adjacent lines of text; each table row alone.
+    runs = split_into_runs(
+        report.finding_lines,
+        lambda run, line: (
+            "row" not in (run[0].kind, line.kind)
+            and line.page is run[0].page
+            and line.start - run[-1].end <= 1
+            and line.end - run[0].start < _MAX_RUN_LENGTH
+        ),
+    )
     spans: list[_Variant] = []
     for includes_general in (False, True) if is_second_pass else (False,):
-        spans = spans or [
-            variant
-            for run in _group_lines(report.finding_lines)
-            for variant in _find_variants_in_text(run, includes_general)
-        ]
+        spans = spans or [variant for run in runs for variant in _find_variants_in_text(run, includes_general)]
     # A gene that is said to have no variant, and has one: a person decides. Where only pathogenic variants are denied, an
     # uncertain or benign one contradicts nothing.
     denials = [
@@ -215,19 +221,6 @@ def _merge_variants(variants: Iterable[_Variant]) -> list[_Variant]:
             merged[number] = replace(other, confidence=GUESSED_CONFIDENCE)
             merged.append(replace(variant, confidence=GUESSED_CONFIDENCE))
     return merged
-
-
-def _group_lines(lines: Sequence[ReportLine]) -> list[list[ReportLine]]:
-    """Group adjacent lines of text; each table row is a group of its own."""
-    return split_into_runs(
-        lines,
-        lambda run, line: (
-            "row" not in (run[0].kind, line.kind)
-            and line.page is run[0].page
-            and line.start - run[-1].end <= 1
-            and line.end - run[0].start < _MAX_RUN_LENGTH
-        ),
-    )
 
 
 def _find_variants_in_text(lines: Sequence[ReportLine], includes_general: bool) -> Iterator[_Variant]:
