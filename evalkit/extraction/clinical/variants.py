@@ -78,9 +78,6 @@ class _Variant:
         )
         return not residues.isdisjoint(other_residues) and not self.changes & other.changes
 
-    def is_same_gene(self, other: _Variant) -> bool:
-        return not self.gene or not other.gene or self.gene == other.gene
-
 
 def _shorten_change(change: str) -> str:
     if change.startswith("c."):
@@ -206,7 +203,8 @@ def _merge_variants(variants: Iterable[_Variant]) -> list[_Variant]:
             (
                 number
                 for number, other in enumerate(merged)
-                if other.is_same_gene(variant) and (other.changes & variant.changes or other.differs_from(variant))
+                if (not other.gene or not variant.gene or other.gene == variant.gene)
+                and (other.changes & variant.changes or other.differs_from(variant))
             ),
             None,
         )

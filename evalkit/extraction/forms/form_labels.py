@@ -173,11 +173,11 @@ def _find_text_matches(
                 continue
             matched, words = best
             numbered_match = _attach_box_number(sheet, words, box_number, has_joined_number=has_joined_number)
-            if numbered_match is None or (
-                box_number
-                and not numbered_match[1]
-                and _is_unreliable_match(sheet, word, text_key, allow_misspellings=allow_misspellings)
-            ):
+            # A short and inexact label, or a title: only the box's number shows that it is a label.
+            needs_number = word.height > _TITLE_HEIGHT_FACTOR * sheet.line_height or (
+                len(text_key) < 8 and word.match_key != text_key and not allow_misspellings
+            )
+            if numbered_match is None or (box_number and not numbered_match[1] and needs_number):
                 continue
             words, has_box_number = numbered_match
             yield FormLabel(
@@ -208,12 +208,6 @@ def _attach_box_number(
     if sheet.is_ocr_text and len(number_word.text) <= 3:
         return (number_word, *words), False  # a misread number, which is no entry
     return None if _BOX_NUMBER.fullmatch(number_word.match_key) and len(number_word.text) <= 3 else (words, False)
-
-
-def _is_unreliable_match(sheet: FormSheet, word: FormWord, text_key: str, *, allow_misspellings: bool) -> bool:
-    """Return True if the words may not be a label: short and inexact, or a title."""
-    is_short = len(text_key) < 8 and word.match_key != text_key and not allow_misspellings
-    return is_short or word.height > _TITLE_HEIGHT_FACTOR * sheet.line_height
 
 
 def _add_symbols_between(sheet: FormSheet, words: tuple[FormWord, ...]) -> tuple[FormWord, ...]:
