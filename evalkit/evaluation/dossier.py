@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
 from evalkit.core.grouping import group_by
 from evalkit.core.records import StrictRecord
 from evalkit.core.safe_io import read_regular_file
@@ -67,6 +68,11 @@ _SHOWN_SETTINGS = (
     *("profile", "reader", "languages", "patients", "show_production", "on_agent_failure", "lossless_repair"),
     *("audit_rate_start", "audit_target", "audit_rate", "certificate"),
 )
+_REVIEWER_COLUMNS = {
+    "quickest_tenth": "seconds of the quickest tenth",
+    "same_shown": "program's type, where shown",
+    "same_hidden": "program's type, where hidden",
+}
 _OUTCOME_COLOURS = {"validated": "#0b5cad", "corrected": "#b8740a", "undeterminable": "#667085", "reopened": "#b42318"}
 _CERTIFICATE_KINDS: tuple[EventKind, ...] = ("certified", "certificate_withdrawn")
 _TRUTH_SCORES = (headline_estimates.score_agent_type, headline_estimates.score_agent_segmentation)
@@ -604,7 +610,7 @@ def _build_oversight_section(study: Study, name_person: Callable[[str], str]) ->
         ),
     ]
     if not reviewer_table.empty:
-        tables.insert(0, EvaluationTable("By reviewer", reviewer_table))
+        tables.insert(0, EvaluationTable("By reviewer", reviewer_table.rename(columns=_REVIEWER_COLUMNS)))
     for table in tables:
         if "reviewer" in table.frame:
             table.frame["reviewer"] = table.frame["reviewer"].map(name_person)
