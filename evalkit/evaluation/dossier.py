@@ -52,7 +52,7 @@ from evalkit.pipeline.purge import read_purge_records
 from evalkit.pipeline.strata import StratumKey
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
-from evalkit.store import EVENTS_FOLDER, INTENDED_USE_FILE, OutputFolder, event_file_name
+from evalkit.store import EVENTS_FOLDER, INTENDED_USE_FILE, PATIENT_SALT_FILE, OutputFolder, event_file_name
 
 SCHEMA_VERSION = 1
 
@@ -192,6 +192,11 @@ def verify_dossier(output_folder: OutputFolder, html_path: Path, *, fault_count:
         basis = DossierBasis.model_validate_json(basis_match[1] if basis_match else "")
     except ValueError:  # also if it is no text
         faults.append(_blame(html_path, "its block of numbers and hashes was changed so that it cannot be read"))
+        return DossierVerification(tuple(faults), ())
+    if not output_folder.has_file(PATIENT_SALT_FILE):
+        faults.append(
+            IntegrityFault(PATIENT_SALT_FILE, "it is missing", "Restore it from a backup: names are hashed with it.")
+        )
         return DossierVerification(tuple(faults), ())
     comparison = FolderComparison(output_folder, basis.digests)
     changes = comparison.find_changes()

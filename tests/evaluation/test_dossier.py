@@ -160,6 +160,12 @@ def test_a_dossier_that_cannot_be_read_is_told(folder: Path) -> None:
     assert len(check(folder).faults) == 3
 
 
+def test_without_the_salt_nothing_is_compared_or_written(folder: Path) -> None:
+    (folder / "output/patient_salt.json").unlink()
+    assert set(list_faults(folder)) == {"patient_salt.json"}
+    assert not (folder / "output/patient_salt.json").exists()
+
+
 CHANGES: dict[str, tuple[Change, str]] = {
     "the newest event is removed": (lambda output: (output / "events/0002.json").unlink(), "events/0002.json"),
     "the newest review is removed": (

@@ -26,7 +26,7 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord
 from evalkit.errors import EvalkitError, StoreError
 from evalkit.pipeline.purge import PurgeRecord, read_purge_records
-from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
+from evalkit.review.attention_checks import get_attention_check_file_name, iterate_check_case_and_doc_ids
 from evalkit.review.case_files import read_review_status
 from evalkit.review.ground_truth import build_silver_ground_truth, find_newest_revision
 from evalkit.review.loaders import read_result
@@ -233,6 +233,7 @@ class FolderComparison:
         self._past_folder = PastOutputFolder(output_folder, recorded, self._hasher)
         self._added = self._present.files.keys() - recorded.files.keys()
         self._reviewed_since = {_get_document_hash(name) for name in self._added if name.startswith(REVIEWS_FOLDER)}
+        self._reviewed_cases = {name.split("/")[1] for name in recorded.files if name.startswith(REVIEWS_FOLDER)}
         self._new_purges = self._read_new_purges()
 
     @property
@@ -306,13 +307,13 @@ class FolderComparison:
 
         True too if it was an attention check that nobody had answered, and that was withdrawn.
         """
-        case_id = PurePath(shown_name).stem.removeprefix(_PREFIX_BY_FOLDER[PACKETS_FOLDER])
-        was_reviewed = any(
-            recorded_name.startswith(f"{REVIEWS_FOLDER}/{self._hasher.hash_text(case_id)}/")
-            for recorded_name in self._recorded.files
+        hashed_case_id, case_id = (
+            PurePath(packet_name).stem.removeprefix(_PREFIX_BY_FOLDER[PACKETS_FOLDER])
+            for packet_name in (name, shown_name)
         )
         if is_gone:
-            return not was_reviewed and self._output_folder.has_file(f"{ATTENTION_CHECKS_FOLDER}/{case_id}.json")
+            is_check = self._output_folder.has_file(get_attention_check_file_name(case_id))
+            return is_check and hashed_case_id not in self._reviewed_cases
         try:
             status = read_review_status(self._output_folder, case_id)
             stored = self._output_folder.read_json(shown_name, max_schema_version=10**6)
