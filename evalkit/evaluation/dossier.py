@@ -76,6 +76,15 @@ _REVIEWER_COLUMNS = {
 _OUTCOME_COLOURS = {"validated": "#0b5cad", "corrected": "#b8740a", "undeterminable": "#667085", "reopened": "#b42318"}
 _CERTIFICATE_KINDS: tuple[EventKind, ...] = ("certified", "certificate_withdrawn")
 _TRUTH_SCORES = (headline_estimates.score_agent_type, headline_estimates.score_agent_segmentation)
+_LEARNING_KINDS: tuple[EventKind, ...] = ("promoted", "promotion_reversed")
+_DRIFT_TEXT = (
+    "If audits find more errors than before, the brake is put on: from then on every accepted document of that stratum is "
+    "checked by an expert, until the stratum is released."
+)
+_LEARNING_TEXT = (
+    "What the program learned from this site's reviews. A newly learned model replaces the one in force only by an analyst's "
+    "command, after it was compared with it on later documents. Without such an event, the model is the one that was delivered."
+)
 _REMEDY = "Compare it with the paper copy or with the file that was handed over, or make a new dossier."
 
 
@@ -200,7 +209,7 @@ def verify_dossier(output_folder: OutputFolder, html_path: Path, *, fault_count:
         return DossierVerification(tuple(faults), ())
     comparison = FolderComparison(output_folder, basis.digests)
     changes = comparison.find_changes()
-    faults += [IntegrityFault(changed.file, changed.what, changed.remedy) for changed in changes.changed]
+    faults += changes.changed
     notes = [*changes.notes, *_describe_additions(changes, is_logged=is_logged)]
     if basis.fault_count != fault_count:
         faults.append(_blame(html_path, f"it states {basis.fault_count} damaged records; now there are {fault_count}"))
@@ -331,9 +340,9 @@ def build_dossier(output_folder: OutputFolder, basis: DossierBasis) -> Evaluatio
             _build_versions_section(study, basis),
             _build_validation_section(study),
             _build_certificate_section(events, name_person),
-            _build_drift_section(events, name_person),
+            _build_log_section("drift", "Drift and brake", _DRIFT_TEXT, events, ("braked", "released"), name_person),
             _build_incidents_section(output_folder, study),
-            _build_learning_section(events, name_person),
+            _build_log_section("learning", "Learning", _LEARNING_TEXT, events, _LEARNING_KINDS, name_person),
             _build_oversight_section(study, name_person),
             _build_records_section(events, basis),
         ),
@@ -539,16 +548,6 @@ def _build_certificate_section(events: Sequence[LoggedEvent], name_person: Calla
     )
 
 
-def _build_drift_section(events: Sequence[LoggedEvent], name_person: Callable[[str], str]) -> EvaluationSection:
-    return EvaluationSection(
-        "drift",
-        "Drift and brake",
-        "If audits find more errors than before, the brake is put on: from then on every accepted document of that stratum "
-        "is checked by an expert, until the stratum is released.",
-        (_tabulate_events("Brakes and releases", _select_events(events, "braked", "released"), name_person),),
-    )
-
-
 def _build_incidents_section(output_folder: OutputFolder, study: Study) -> EvaluationSection:
     accepted = [document for document in study.documents if document.is_accepted]
     scored = [(score(document), document) for document in accepted for score in _TRUTH_SCORES]
@@ -581,15 +580,16 @@ def _build_incidents_section(output_folder: OutputFolder, study: Study) -> Evalu
     )
 
 
-def _build_learning_section(events: Sequence[LoggedEvent], name_person: Callable[[str], str]) -> EvaluationSection:
-    history = _select_events(events, "promoted", "promotion_reversed")
-    about = (
-        "What the program learned from this site's reviews. A newly learned model replaces the one in force only by an "
-        "analyst's command, after it was compared with it on later documents."
-    )
-    if not history:
-        about += " Nothing learned here is or was in force: the model is the one that was delivered."
-    return EvaluationSection("learning", "Learning", about, (_tabulate_events("Promotions", history, name_person),))
+def _build_log_section(
+    key: str,
+    title: str,
+    about: str,
+    events: Sequence[LoggedEvent],
+    kinds: Sequence[EventKind],
+    name_person: Callable[[str], str],
+) -> EvaluationSection:
+    table = _tabulate_events("Events", _select_events(events, *kinds), name_person)
+    return EvaluationSection(key, title, about, (table,))
 
 
 def _build_oversight_section(study: Study, name_person: Callable[[str], str]) -> EvaluationSection:
