@@ -166,6 +166,15 @@ class ReliabilityLoopSettings(StrictRecord):
 _MIN_PAGE_MB = 256
 
 
+class PriceSettings(StrictRecord):
+    """``[prices]``: costs by which reviews are planned; only their ratio counts."""
+
+    wrong_accept_usd: float = Field(200, ge=0)
+    """What it costs if a wrong document type, boundary or patient is accepted, in US dollars."""
+    minute_usd: float = Field(3, gt=0)
+    """What a minute of an expert costs in US dollars."""
+
+
 class ReviewServerSettings(StrictRecord):
     """``[review]``: limits of the review server, and a proxy that logs reviewers in."""
 
@@ -426,6 +435,7 @@ class Settings(BaseSettings):
     a MINOR issue."""
     patients_by_folder: dict[str, Literal["one", "several"]] = {}
     """The setting ``patients`` for all files in and below a source folder, by folder; the innermost folder counts."""
+    prices: PriceSettings = PriceSettings()
     review: ReviewServerSettings = ReviewServerSettings()
     retention: RetentionSettings = RetentionSettings()
 

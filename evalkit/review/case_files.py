@@ -6,6 +6,7 @@ import re
 from collections.abc import (
     Callable,
     Iterable,
+    Mapping,
 )
 from datetime import (
     datetime,
@@ -23,6 +24,9 @@ from evalkit.core.clocks import (
 )
 from evalkit.core.gc_pause import (
     pause_gc,
+)
+from evalkit.core.grouping import (
+    group_pairs,
 )
 from evalkit.documents.bundle import (
     DocumentBundle,
@@ -66,6 +70,9 @@ from evalkit.review.packet import (
     omit_keys,
     serialise_packet,
     write_packet_status,
+)
+from evalkit.review.review_plan import (
+    ReviewCosts,
 )
 from evalkit.review.write_lock import (
     hold_case_write_lock,
@@ -190,7 +197,25 @@ def build_case_index_row(
         "task": packet.task,
         "agents": ",".join(sorted(agents | questions)),
         "is_blind": packet.is_first_review_blind,
+        "errors_per_minute": packet.errors_per_minute,
         "shows": packet.bundle_doc_id if packet.is_attention_check else "",
+    }
+
+
+def build_closing_row(case_id: str, review: Review, code_by_issue_id: Mapping[str, str]) -> dict[str, Any]:
+    """Build the index row of a closed case: by whom, when, how long, and the verdicts."""
+    codes_by_verdict = group_pairs(
+        (judged.verdict, code_by_issue_id[judged.issue_id])
+        for judged in review.issue_verdicts
+        if judged.issue_id in code_by_issue_id
+    )
+    return {
+        "case_id": case_id,
+        "reviewer": review.reviewer,
+        "closed_at": review.submitted_at,
+        "seconds_active": review.seconds_active,
+        "pages_seen": len(review.pages_seen),
+        **{verdict: ",".join(codes_by_verdict.get(verdict, ())) for verdict in ("confirmed", "dismissed")},
     }
 
 
@@ -207,14 +232,21 @@ def read_answering_model_name(output_folder: OutputFolder, packet: SMEPacket) ->
 
 
 def publish_packet_unless_frozen(
-    output_folder: OutputFolder, index: OutputIndex, packet: SMEPacket, *, clock: Callable[[], datetime] = utc_now
+    output_folder: OutputFolder,
+    index: OutputIndex,
+    packet: SMEPacket,
+    *,
+    costs: ReviewCosts | None = None,
+    clock: Callable[[], datetime] = utc_now,
 ) -> bool:
     """Put a case into the queue; return True if its packet file was written.
 
-    A packet that an expert has begun to work on is not touched. If the stored packet differs only in ``created_at``, it is
+    With ``costs``, the review is planned, unless the case is blind. A packet that an expert has begun to work on is not touched. If the stored packet differs only in ``created_at``, it is
     kept with its old time, and only the index row is written again. A deferred case stays deferred.
     """
     name = packet_file_name(packet.case_id)
+    if costs and not packet.is_first_review_blind:
+        packet = packet.model_copy(update={"review_plan": packet.plan_review(costs)})
     with hold_case_write_lock(output_folder, packet.case_id):
         if is_packet_frozen(output_folder, index, packet.case_id, format_iso_seconds(clock())):
             return False

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from operator import not_
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.document_result import DocumentResult
@@ -32,6 +32,7 @@ from evalkit.review.field_answers import (
 )
 from evalkit.review.packet import EXTRACTION_SUFFIX, ReviewStatus
 from evalkit.review.permissions import ReviewerRole
+from evalkit.review.review_plan import QuestionPart
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.statements.statement_template import StatementTemplate
 from evalkit.store import (
@@ -73,10 +74,6 @@ ReviewedAnswer = (
 )
 #: The only part of a template for which an expert can vouch: the whole template.
 TemplatePart = Literal["template"]
-#: A part of a classification for which an expert vouches by answering a question about it: that the boundary before a page,
-#: or its absence, is right; that a segment (its number in ``after``) has its type; that all pages are about one patient.
-QuestionPart = Annotated[str, StringConstraints(pattern=r"^(?:boundary:[1-9]\d*|segment:[1-9]\d*|patients)$")]
-
 _REVIEW_FILE_PATTERN = re.compile(r"(\d{4,})\.json")
 
 

@@ -165,6 +165,16 @@ class ClassificationPacket(SMEPacket):
         return describe_issue(self.open_issues[0]) if is_asked_by_check else self.decision_reason
 
     @property
+    def whole_requirements(self) -> ViewingRequirements:
+        """What must be seen to validate the whole answer: each segment's first page, the issues that escalated."""
+        segments = self.classification.segments if self.classification else ()
+        first_pages = {segment.start_page for segment in segments if 1 <= segment.start_page <= self.total_pages}
+        # For an unknown rule, every open issue is required.
+        is_counted = COUNTED_ISSUES_BY_RULE.get(self.decision_rule, COUNTED_ISSUES_BY_RULE["8"])
+        issue_ids = (issue.issue_id for issue in self.open_issues if is_counted(issue))
+        return ViewingRequirements(page_numbers=tuple(sorted(first_pages)), issue_ids=tuple(issue_ids))
+
+    @property
     @override
     def indexed_type(self) -> str:
         return self.classification.dominant_type_overall or "" if self.classification else ""
@@ -199,6 +209,8 @@ class ClassificationCorrection(Correction):
 class ClassificationReviewCase(ReviewCase):
     """An open case about a classification."""
 
+    packet: ClassificationPacket
+
     _changed_sentence = "You have changed the classification: submit it as a correction."
 
     @override
@@ -217,14 +229,7 @@ class ClassificationReviewCase(ReviewCase):
         In a blind case, only the first pages of the segments in the draft as it was opened; ``find_unseen_requirements`` uses
         the current draft instead.
         """
-        if self.is_blind:
-            return _build_blind_requirements(self.draft)
-        segments = self.packet.classification.segments if self.packet.classification else ()
-        first_pages = {segment.start_page for segment in segments if 1 <= segment.start_page <= self.packet.total_pages}
-        # For an unknown rule, every open issue is required.
-        is_counted = COUNTED_ISSUES_BY_RULE.get(self.packet.decision_rule, COUNTED_ISSUES_BY_RULE["8"])
-        issue_ids = (issue.issue_id for issue in self.packet.open_issues if is_counted(issue))
-        return ViewingRequirements(page_numbers=tuple(sorted(first_pages)), issue_ids=tuple(issue_ids))
+        return _build_blind_requirements(self.draft) if self.is_blind else self.packet.whole_requirements
 
     @override
     def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
