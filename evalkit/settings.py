@@ -167,10 +167,15 @@ _MIN_PAGE_MB = 256
 
 
 class PriceSettings(StrictRecord):
-    """``[prices]``: costs by which reviews are planned; only their ratio counts."""
+    """``[prices]``: costs that decide what an expert is asked, and in which order.
 
-    wrong_accept_usd: float = Field(200, ge=0)
-    """What it costs if a wrong document type, boundary or patient is accepted, in US dollars."""
+    Only their ratio counts: a part of an answer is asked about if its risk times ``wrong_accept_usd`` exceeds the
+    minutes that the question takes times ``minute_usd``.
+    """
+
+    wrong_accept_usd: float = Field(100, ge=0)
+    """What it costs if a wrong document type, boundary or patient is accepted, in US dollars; the default is half an hour
+    of an expert, to find and correct it later."""
     minute_usd: float = Field(3, gt=0)
     """What a minute of an expert costs in US dollars."""
 

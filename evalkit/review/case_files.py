@@ -245,8 +245,9 @@ def publish_packet_unless_frozen(
     kept with its old time, and only the index row is written again. A deferred case stays deferred.
     """
     name = packet_file_name(packet.case_id)
+    source = read_answering_model_name(output_folder, packet)
     if costs and not packet.is_first_review_blind:
-        packet = packet.model_copy(update={"review_plan": packet.plan_review(costs)})
+        packet = packet.model_copy(update={"review_plan": packet.plan_review(costs, source)})
     with hold_case_write_lock(output_folder, packet.case_id):
         if is_packet_frozen(output_folder, index, packet.case_id, format_iso_seconds(clock())):
             return False
@@ -265,9 +266,7 @@ def publish_packet_unless_frozen(
             output_folder.write_json(name, new_json)
         else:
             write_packet_status(output_folder, packet.case_id, status)
-        index.upsert_case(
-            {**build_case_index_row(packet, status), "source": read_answering_model_name(output_folder, packet)}
-        )
+        index.upsert_case({**build_case_index_row(packet, status), "source": source})
         return is_different
 
 

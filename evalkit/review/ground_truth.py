@@ -110,6 +110,8 @@ class ShownMachineAnswers(StrictRecord):
     """True if the agent's classification was on screen before the decision."""
     production: Literal["before", "after"] = "after"
     """Time at which the production classifier's label was shown: before or after the expert's decision."""
+    form: Literal["whole", "short"] = Field(default="whole", exclude_if=lambda form: form == "whole")
+    """``short`` if the expert was asked only about the parts in doubt, and did not open the rest. Not written if whole."""
 
 
 class Signature(StrictRecord):

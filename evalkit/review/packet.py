@@ -11,7 +11,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Agent, Issue, IssueSeverity, sort_by_severity
-from evalkit.review.review_plan import ReviewCosts, ReviewPlan, plan_issue_review
+from evalkit.review.review_plan import AskedPart, ReviewCosts, ReviewPlan, plan_issue_review
 from evalkit.store import (
     REVIEWS_FOLDER,
     OutputFolder,
@@ -117,10 +117,10 @@ class SMEPacket(StrictRecord):
     created_at: str
     """Time at which the packet was created (ISO 8601, UTC)."""
     review_plan: ReviewPlan | None = Field(default=None, exclude_if=lambda plan: plan is None)
-    """How long the review takes, and what it may find; None in a blind case, in further opinions, and in older packets."""
+    """What the expert is asked, and how long it takes; None in a blind case, in further opinions, and in older packets."""
 
-    def plan_review(self, costs: ReviewCosts) -> ReviewPlan:
-        """Plan the review of this case."""
+    def plan_review(self, costs: ReviewCosts, source: str = "") -> ReviewPlan:  # noqa: ARG002 - for the kinds that need it
+        """Plan the review of this case; ``source`` is the model of the agent's answer."""
         return plan_issue_review(self.kind, self.open_issues, self.total_pages, costs)
 
     @property
@@ -130,6 +130,15 @@ class SMEPacket(StrictRecord):
             return math.inf
         plan = self.review_plan or self.plan_review(ReviewCosts())
         return plan.expected_errors / plan.expected_minutes if plan.expected_minutes else 0.0
+
+    @property
+    def asked_parts(self) -> tuple[AskedPart, ...]:
+        """The only parts about which the expert is asked; empty if the whole case is shown."""
+        return self.review_plan.asked if self.review_plan and not self.review_plan.is_shown_whole else ()
+
+    def with_asked_questions(self) -> Self:
+        """Return the packet as the expert sees it: with a question for each asked part that has no issue."""
+        return self
 
     @property
     def is_first_review_blind(self) -> bool:
