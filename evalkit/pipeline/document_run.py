@@ -265,7 +265,7 @@ class _DocumentRun:
         self._sampled_probabilities = read_probability_by_drawn_doc_id(output_folder)
         self._started_at = format_zulu_now()
         self.timings = RunTimings()
-        self._review_costs = ReviewCosts.from_closings(settings.prices, index.list_closings_with_kind())
+        self._review_costs = ReviewCosts.from_closings(settings.prices, index.list_closings())
         self._completed_audits = sum(
             row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")
         )

@@ -6,6 +6,7 @@ import re
 from collections.abc import (
     Callable,
     Iterable,
+    Iterator,
     Mapping,
 )
 from datetime import (
@@ -18,6 +19,9 @@ from typing import (
     Any,
 )
 
+from evalkit.classification.schema import (
+    ClassificationOutput,
+)
 from evalkit.core.clocks import (
     format_iso_seconds,
     utc_now,
@@ -215,8 +219,29 @@ def build_closing_row(case_id: str, review: Review, code_by_issue_id: Mapping[st
         "closed_at": review.submitted_at,
         "seconds_active": review.seconds_active,
         "pages_seen": len(review.pages_seen),
+        "type_outcomes": ",".join(_list_type_outcomes(review)),
         **{verdict: ",".join(codes_by_verdict.get(verdict, ())) for verdict in ("confirmed", "dismissed")},
     }
+
+
+def _list_type_outcomes(review: Review) -> Iterator[str]:
+    """List the stated risk of each segment's type, and 1 if the reviewer changed it.
+
+    Only of reviews that vouch for all segments.
+    """
+    before, after = review.before, review.after
+    if not isinstance(before, ClassificationOutput) or not isinstance(after, ClassificationOutput):
+        return
+    for segment in before.segments if "segments" in review.vouched else ():
+        confidences = (
+            presence.confidence
+            for presence in segment.segment_composition
+            if presence.document_type is segment.dominant_type
+        )
+        true_types = (
+            part.dominant_type for part in after.segments if part.start_page <= segment.start_page <= part.end_page
+        )
+        yield f"{1 - next(confidences, 0.0):.4f}:{int(next(true_types, None) is not segment.dominant_type)}"
 
 
 def read_answering_model_name(output_folder: OutputFolder, packet: SMEPacket) -> str:

@@ -16,12 +16,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from evalkit.classification.page_risks import RISK_BY_SEVERITY
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v2_consistency import get_stated_beginning_probabilities
 from evalkit.core.grouping import group_pairs
 from evalkit.core.records import StrictRecord
-from evalkit.issue import Issue, IssueSeverity
+from evalkit.issue import RISK_BY_SEVERITY, Issue, IssueSeverity
 from evalkit.review.plain_sentences import get_issue_answers
 from evalkit.settings import PriceSettings
 
@@ -39,9 +38,11 @@ _PRIOR_JUDGEMENTS = 10
 
 #: Risk of a boundary of which the answer states no doubt: 26 of 1,601 were wrong on drawn packets (2026-11-27).
 _UNSTATED_BOUNDARY_RISK = 0.016
-#: The embedded model is surer than it says: on drawn packets of sources that it had not seen, the logit of the risk of a type
-#: is so many times the stated one's. Other models are taken at their word.
-_LOGIT_SCALE_BY_SOURCE = {"embedded": 2.3}
+#: Intercept and slope by which the logit of the risk of a type follows from the stated one, by the model of the answer. The
+#: embedded model is surer than it says, on drawn packets of sources that it had not seen; others are taken at their word
+#: until experts have judged their types.
+_SHIPPED_CALIBRATIONS = {"embedded": (0.0, 2.3)}
+_NO_CALIBRATION = (0.0, 1.0)
 
 _BOUNDARY_EFFECTS = ("begin_document", "join_document", "decide_boundary")
 
@@ -91,10 +92,12 @@ class ReviewCosts:
     confirmed_by_code: Mapping[str, int] = field(default_factory=dict)
     """Number of issues that experts confirmed, by code."""
     dismissed_by_code: Mapping[str, int] = field(default_factory=dict)
+    calibration_by_source: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Intercept and slope of the logit of a type's risk, after the shipped calibration, by the model of the answer."""
 
     @classmethod
     def from_closings(cls, prices: PriceSettings, closings: Sequence[Mapping[str, Any]]) -> ReviewCosts:
-        """Compute the costs from the rows of closed cases, each with its ``kind``."""
+        """Compute the costs from the rows of closed cases, see ``OutputIndex.list_closings``."""
         timings = group_pairs(
             (row["kind"], row["seconds_active"] / row["pages_seen"])
             for row in closings
@@ -105,7 +108,22 @@ class ReviewCosts:
             Counter(code for row in closings for code in row[column].split(",") if code)
             for column in ("confirmed", "dismissed")
         )
-        return cls(prices, _DEFAULT_SECONDS_PER_PAGE | medians, confirmed, dismissed)
+        from evalkit.classification.page_risks import fit_risk_calibration  # numpy would enlarge every expert's screen
+
+        outcomes = group_pairs(
+            (row["source"], tuple(map(float, outcome.split(":"))))
+            for row in closings
+            for outcome in row["type_outcomes"].split(",")
+            if outcome and row["review_reason"] == "escalated"
+        )
+        calibrations: dict[str, tuple[float, float]] = {
+            source: fit_risk_calibration(
+                [_calibrate(risk, _SHIPPED_CALIBRATIONS.get(source, _NO_CALIBRATION)) for risk, _ in pairs],
+                [bool(is_wrong) for _, is_wrong in pairs],
+            )
+            for source, pairs in outcomes.items()
+        }
+        return cls(prices, _DEFAULT_SECONDS_PER_PAGE | medians, confirmed, dismissed, calibrations)
 
     def estimate_minutes(self, kind: str, page_count: int) -> float:
         """Estimate the active minutes of a case in which so many pages must be seen."""
@@ -116,6 +134,11 @@ class ReviewCosts:
         confirmed, dismissed = self.confirmed_by_code.get(issue.code, 0), self.dismissed_by_code.get(issue.code, 0)
         prior = RISK_BY_SEVERITY[issue.severity]
         return (confirmed + _PRIOR_JUDGEMENTS * prior) / (confirmed + dismissed + _PRIOR_JUDGEMENTS)
+
+    def estimate_type_risk(self, confidence: float, source: str) -> float:
+        """Estimate the probability, 0..1, that a type is wrong of which its model was so sure."""
+        shipped_risk = _calibrate(1 - confidence, _SHIPPED_CALIBRATIONS.get(source, _NO_CALIBRATION))
+        return _calibrate(shipped_risk, self.calibration_by_source.get(source, _NO_CALIBRATION))
 
     def is_worth_asking(self, kind: str, risk: float, page_count: int) -> bool:
         """Return True if a wrong answer is expected to cost more than the question."""
@@ -209,7 +232,7 @@ def compute_part_risks(
             for presence in segment.segment_composition
             if presence.document_type is segment.dominant_type
         )
-        risks[f"segment:{segment.segment_index}"] = _compute_type_risk(next(confidences, 0.0), source)
+        risks[f"segment:{segment.segment_index}"] = costs.estimate_type_risk(next(confidences, 0.0), source)
     for page, probability in get_stated_beginning_probabilities(answer.self_evaluation).items():
         # the self-evaluation of another system may have any content
         if f"boundary:{page}" in risks and type(probability) in (int, float):
@@ -221,11 +244,12 @@ def compute_part_risks(
     return {part: min(max(risk, 0.0), 1.0) for part, risk in risks.items()}
 
 
-def _compute_type_risk(confidence: float, source: str) -> float:
-    """Compute the risk, 0..1, of a type from the confidence that its model stated."""
-    if not 0 < confidence < 1:
-        return 1 - min(max(confidence, 0.0), 1.0)
-    odds = math.pow(1 / confidence - 1, _LOGIT_SCALE_BY_SOURCE.get(source, 1.0))
+def _calibrate(risk: float, intercept_and_slope: tuple[float, float]) -> float:
+    """Correct a risk, 0..1: its logit times the slope, plus the intercept."""
+    if not 0 < risk < 1:
+        return min(max(risk, 0.0), 1.0)
+    intercept, slope = intercept_and_slope
+    odds = math.exp(intercept) * math.pow(risk / (1 - risk), slope)
     return odds / (1 + odds)
 
 

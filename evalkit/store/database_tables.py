@@ -158,6 +158,8 @@ closings = sa.Table(
     # The codes of the issues that the reviewer judged, joined by commas.
     sa.Column("confirmed", CodePointText, nullable=False, server_default=""),
     sa.Column("dismissed", CodePointText, nullable=False, server_default=""),
+    # Stated risk of each segment's type, and 1 if the reviewer changed it: ``0.05:0,0.3:1``.
+    sa.Column("type_outcomes", CodePointText, nullable=False, server_default=""),
 )
 
 claims = sa.Table(

@@ -193,9 +193,10 @@ class OutputIndex:
         )
         return self._database.fetch_column(query)
 
-    def list_closings_with_kind(self) -> list[dict[str, Any]]:
-        """List the columns of all closings, each with the case's ``kind``, in no order."""
-        query = sa.select(database_tables.closings, database_tables.cases.c.kind).join(
+    def list_closings(self) -> list[dict[str, Any]]:
+        """List all closings, each with the case's kind, source and review reason, in no order."""
+        case_columns = (database_tables.cases.c[name] for name in ("kind", "source", "review_reason"))
+        query = sa.select(database_tables.closings, *case_columns).join(
             database_tables.cases, database_tables.cases.c.case_id == database_tables.closings.c.case_id
         )
         return self._database.fetch_rows(query)

@@ -15,6 +15,7 @@ from evalkit.evaluation.ground_truth_table import load_ground_truth
 from evalkit.issue import Issue
 from evalkit.review import ClassificationReviewCase, Draft, publish_packet_unless_frozen
 from evalkit.review.kinds.classification import ClassificationKind, ClassificationPacket
+from evalkit.review.queue import derive_closed_case_rows
 from evalkit.review.review_plan import AskedPart, ReviewCosts, is_drawn_to_be_shown_whole
 from evalkit.settings import PriceSettings
 from evalkit.store import bundle_file_name
@@ -145,7 +146,16 @@ def test_one_case_in_ten_is_shown_whole_and_says_what_was_in_doubt(build: Any) -
 def test_judgements_change_the_worth_of_a_code(build: Any) -> None:
     issue = boundary_doubt(build, 6)
     rows = [
-        {"kind": "classification", "seconds_active": 60.0, "pages_seen": 2, "confirmed": "", "dismissed": issue.code}
+        {
+            "kind": "classification",
+            "seconds_active": 60.0,
+            "pages_seen": 2,
+            "confirmed": "",
+            "dismissed": issue.code,
+            "source": "embedded",
+            "review_reason": "escalated",
+            "type_outcomes": "",
+        }
     ]
     before, after = ReviewCosts(), ReviewCosts.from_closings(PriceSettings(), rows * 40)
     assert before.estimate_issue_risk(issue) == 0.5
@@ -153,6 +163,35 @@ def test_judgements_change_the_worth_of_a_code(build: Any) -> None:
     assert (before.estimate_minutes("classification", 3), after.estimate_minutes("classification", 3)) == (1.0, 1.5)
     few = ReviewCosts.from_closings(PriceSettings(), rows * 4)
     assert few.estimate_minutes("classification", 3) == 1.0
+
+
+def test_a_model_that_is_surer_than_it_says_is_asked_about_less(build: Any) -> None:
+    row = {
+        "kind": "classification", "seconds_active": None, "pages_seen": 0, "confirmed": "", "dismissed": "",
+        "source": "own:model", "review_reason": "escalated", "type_outcomes": "0.1000:0,0.1000:0",
+    }  # fmt: skip
+    costs = ReviewCosts.from_closings(PriceSettings(), [row] * 100)
+    assert costs.estimate_type_risk(0.9, "own:model") < 0.03
+    assert costs.estimate_type_risk(0.9, "another") == pytest.approx(0.1)
+    wrong = ReviewCosts.from_closings(PriceSettings(), [row | {"type_outcomes": "0.1000:1"}] * 100)
+    assert wrong.estimate_type_risk(0.9, "own:model") > 0.5
+    audits = ReviewCosts.from_closings(PriceSettings(), [row | {"review_reason": "audit"}] * 100)
+    assert audits.estimate_type_risk(0.9, "own:model") == pytest.approx(0.1)
+
+
+def test_closed_cases_tell_how_often_stated_risks_were_right(build: Any, workspace: Any, open_tab: Any) -> None:
+    answer = build.answer(
+        [build.segment(1, 1, 1, NOTE), build.segment(2, 2, 3, OTHER)], {"Clinical Note": 0.33, "Other": 0.67}, OTHER
+    )
+    workspace.publish(answer, [build.issue("V3-0001")], build.bundle([["a"]] * 3))
+    lee = open_tab("dr_lee")
+    draft = see(lee.open_and_claim_case("doc2_6").draft.set_segment_type(0, GENOMIC), [1, 2])
+    lee.submit_review("doc2_6", draft.set_issue_verdict("V3-0001", "dismissed"))
+    (row,) = workspace.index.list_closings()
+    assert (row["type_outcomes"], row["dismissed"], row["pages_seen"]) == ("0.1000:1,0.1000:0", "V3-TRAP-VENDOR", 2)
+    assert [*derive_closed_case_rows(workspace.files)] == [
+        {name: row[name] for name in row if name not in ("kind", "source", "review_reason")}
+    ]
 
 
 def test_blockers_of_rules_come_before_any_price(build: Any) -> None:
