@@ -86,19 +86,19 @@ def _is_changed(review: ReviewRecord) -> bool:
 def _estimate_minutes_per_error(minutes: Sequence[float], is_changed: Sequence[bool]) -> Estimate:
     """Estimate the minutes for each error: the inverse of a bootstrapped ratio of sums."""
     timed = [pair for pair in zip(minutes, is_changed, strict=True) if pair[0] > 0]
-    spent, found = np.array(timed, dtype=float).reshape(-1, 2).T
-    if not found.any():
+    minutes_spent, error_counts = np.array(timed, dtype=float).reshape(-1, 2).T
+    if not error_counts.any():
         return Estimate(None, 0.0, float("inf"), len(timed), "bootstrap")
 
     def compute_errors_per_minute(rows: RowNumbers) -> float:
-        return float(found[rows].sum() / spent[rows].sum())
+        return float(error_counts[rows].sum() / minutes_spent[rows].sum())
 
     rate = estimate_by_bootstrap(
         compute_errors_per_minute,
         len(timed),
         seed=BOOTSTRAP_SEED,
         repeats=BOOTSTRAP_REPEATS,
-        value_range=(0.0, float((found / spent).max())),
+        value_range=(0.0, float((error_counts / minutes_spent).max())),
     )
     value, low, high = (1 / number if number else float("inf") for number in (rate.value or 0.0, rate.high, rate.low))
     return Estimate(value, low, high, rate.n, rate.method)
