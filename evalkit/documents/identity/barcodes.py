@@ -20,6 +20,7 @@ from PIL import Image
 from evalkit.documents.bundle import Box, Identifier, IdentifierKind, Page, enclose_boxes
 from evalkit.documents.identity.identifier_values import normalise_identifier
 from evalkit.documents.identity.page_identity import find_patient_identifiers
+from evalkit.documents.identity.person_name import PATTERNS
 from evalkit.documents.identity.same_person import NUMBER_KINDS, SamePersonVerdict, are_numbers_equal, compare_persons
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.visibility import VECTOR_BLOCK, Rect
@@ -40,19 +41,8 @@ _MIN_BARS, _MIN_ROW_BARS, _MAX_BAR_WIDTH, _MIN_INK, _MAX_INK = 15, 3, 8, 0.2, 0.
 #: of the page.
 _LABEL_DISTANCE, _LABEL_SPAN = 200, 2500
 
-#: Contents of bar codes from fax systems, scanners, mail and business cards: their numbers are not the patient's.
-_ROUTING_PATTERN = re.compile(
-    r"://|^(?:www\.|mailto|tel|smsto|begin|mecard|wifi|shc)\b"
-    r"|\bfax\b|\b(?:pages?|job|batch|queue|routing|sender|from|to|tracking|scan(?:ner)?)\b *[:=#]",
-    re.IGNORECASE,
-)
-_FIELD_END = re.compile(r'[\n|;&{}\[\]]|,(?=[\w "]{2,40}[:=])')
-_NAME_FIELD = re.compile(r"([^\W\d_][\w' -]*)\^([^\W\d_][\w' -]*)\^?([\w' -]*)[\w^.' -]*")
-_DATE_FIELD = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:\d{4}|\d{6})?")
-_PID_PATTERN = re.compile(r"^PID\|(.*)", re.MULTILINE)
 #: HL7's codes for types of numbers, and the labels that a page would print for them.
 _LABEL_BY_NUMBER_TYPE = {"": "MRN", "MR": "MRN", "PI": "MRN", "AN": "Account number", "VN": "Visit number"}
-_BARE_NUMBER = re.compile(r"[A-Za-z]{0,5}-?\d[\dA-Za-z-]{3,23}")
 _CODED_KINDS = frozenset({"patient", "date_of_birth", "sex", *NUMBER_KINDS})
 
 #: A bar code: its text, with only printable characters and line breaks, and its box on the page.
@@ -220,7 +210,7 @@ def _read_barcode_identifiers(
     barcode: Barcode, page: Page, identity: Mapping[IdentifierKind, Identifier]
 ) -> tuple[Identifier, ...]:
     text, box = barcode
-    if _ROUTING_PATTERN.search(text):
+    if PATTERNS["routing"].search(text):
         return ()
     lines = "\n".join(_format_label_lines(text))
     facts = [
@@ -228,7 +218,7 @@ def _read_barcode_identifiers(
         for fact in find_patient_identifiers(lines, ())
         if fact.kind in _CODED_KINDS and len(fact.value) <= _MAX_VALUE_LENGTH
     ]
-    if not facts and _BARE_NUMBER.fullmatch(text):
+    if not facts and PATTERNS["bare_number"].fullmatch(text):
         normal = normalise_identifier("mrn", text) or ""
         number = Identifier(kind="mrn", value=text, normal=normal, box=box, source="barcode")
         facts = [number.model_copy(update={"kind": kind}) for kind in _find_number_kinds(number, page, identity)]
@@ -237,8 +227,8 @@ def _read_barcode_identifiers(
 
 def _format_label_lines(text: str) -> Iterator[str]:
     """Yield a bar code's fields as a page would print them, e.g. "MRN: 123456"."""
-    fields = _FIELD_END.split(text, _MAX_FIELDS)
-    if pid := _PID_PATTERN.search(text):
+    fields = PATTERNS["field_end"].split(text, _MAX_FIELDS)
+    if pid := PATTERNS["pid"].search(text):
         pid_fields = ["", *pid[1].split("|"), *[""] * 18]
         numbers = [[*number.split("^"), *[""] * 4] for number in pid_fields[3].split("~")[:_MAX_FIELDS]]
         fields = [f"{_LABEL_BY_NUMBER_TYPE.get(number[4], 'Other')}: {number[0]}" for number in numbers]
@@ -249,9 +239,9 @@ def _format_label_lines(text: str) -> Iterator[str]:
         label, value = (re.sub(r"_|(?<=[a-z])(?=[A-Z])", " ", label), value) if sign else ("", label)
         if not 0 < len(value) <= _MAX_VALUE_LENGTH:
             continue
-        if name := _NAME_FIELD.fullmatch(value):
+        if name := PATTERNS["name_field"].fullmatch(value):
             value, label, is_behind_name = f"{name[1]}, {name[2]} {name[3]}", label or "Patient name", True
-        elif (date := _DATE_FIELD.fullmatch(value)) and (
+        elif (date := PATTERNS["date_field"].fullmatch(value)) and (
             re.search("birth|dob", label, re.IGNORECASE) or (is_behind_name and not label)
         ):
             value, label = "-".join(date.groups()), label or "DOB"

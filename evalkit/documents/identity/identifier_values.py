@@ -8,6 +8,7 @@ from functools import cache
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import IdentifierKind
 from evalkit.documents.identity.person_name import (
+    PATTERNS,
     fold_to_plain_capitals,
     get_word_list_for_names,
     parse_person_name,
@@ -27,13 +28,6 @@ _FEMALE, _MALE = (
 def load_given_names() -> frozenset[str]:
     """Return common given names, in small letters, from ``given_names.toml``."""
     return frozenset(load_package_table("evalkit.documents.identity", "given_names.toml")["names"].split())
-
-
-#: The name of a data field, such as "patientName"; does not match "McBride" or "DeLuca".
-_CAMEL_CASE_PATTERN = re.compile(r"(?<!\bM)(?<!\bMa)[a-z]{3}[A-Z][a-z]|[a-z][A-Z][a-z]+[A-Z][a-z]")
-
-#: A digit inside a word, which is a letter that OCR misread.
-MISREAD_LETTER_PATTERN = re.compile(r"(?<=[A-Za-z]{2})[0158]|(?<=[A-Za-z]{2}[0158])[0158]|[0158](?=[a-z]{3})")
 
 
 def lowercase_keeping_length(text: str) -> str:
@@ -61,8 +55,8 @@ def can_be_person_name(text: str) -> bool:
     words = fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", text)).split()
     if (
         get_word_list_for_names("organisations").intersection(words)
-        or any(map(str.isdigit, MISREAD_LETTER_PATTERN.sub("", text)))
-        or _CAMEL_CASE_PATTERN.search(text)
+        or any(map(str.isdigit, PATTERNS["misread_letter"].sub("", text)))
+        or PATTERNS["camel_case"].search(text)
     ):
         return False
     if words[:1] in (["ST"], ["SAINT"]) and len(words) == 2 and "," not in text:  # "St. Brendan" is a hospital

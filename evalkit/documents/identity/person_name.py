@@ -14,13 +14,9 @@ from itertools import permutations
 
 from rapidfuzz.distance import OSA
 
-from evalkit.core.package_tables import load_package_table
+from evalkit.core.package_tables import PatternTable, load_package_table
+from evalkit.documents.identity.written_dates import WRITTEN_DATE_PATTERN
 
-_QUOTED_OR_BRACKETED_PATTERN = re.compile(r"[(\[\"“]([^)\]\"”]*)[)\]\"”]")
-_MAIDEN_PATTERN = re.compile(
-    r"\b(?:n[ée]e|formerly|f/?k/?a|a/?k/?a|maiden(?: name)?|geb\.?|born)\b[ :]*", re.IGNORECASE
-)
-_APOSTROPHE_PATTERN = re.compile(r"['’‘`´]")
 #: Letters that Unicode does not decompose into a plain letter and an accent, and the plain letters to write instead.
 _LETTERS_WITHOUT_PARTS = str.maketrans(
     {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE"}
@@ -67,6 +63,9 @@ class PersonName:
         return " ".join((*self.family_names, *self.given_names[:1]))
 
 
+#: Patterns of ``patterns.toml`` by name.
+PATTERNS = PatternTable("evalkit.documents.identity", "patterns.toml", written_date=WRITTEN_DATE_PATTERN)
+
 #: Return the tables of ``words.toml``: labels, words in names, nicknames, etc.
 load_identity_words = partial(load_package_table, "evalkit.documents.identity", "words.toml")
 
@@ -93,8 +92,8 @@ def fold_to_plain_capitals(text: str) -> str:
     ('NUNEZ-OBRIEN', 'MULLER', 'STRAUSS')
     """
     if text.isascii():
-        return _APOSTROPHE_PATTERN.sub("", text).upper()
-    decomposed = unicodedata.normalize("NFKD", _APOSTROPHE_PATTERN.sub("", text).translate(_LETTERS_WITHOUT_PARTS))
+        return PATTERNS["apostrophe"].sub("", text).upper()
+    decomposed = unicodedata.normalize("NFKD", PATTERNS["apostrophe"].sub("", text).translate(_LETTERS_WITHOUT_PARTS))
     return "".join(letter for letter in decomposed.upper() if not unicodedata.combining(letter))
 
 
@@ -109,10 +108,10 @@ def parse_person_name(text: str) -> PersonName | None:
     """
     former: list[str] = []
     nicknames: list[str] = []
-    for bracketed in _QUOTED_OR_BRACKETED_PATTERN.findall(text):
-        (former if _MAIDEN_PATTERN.search(bracketed) or "(" in text else nicknames).extend(_split_words(bracketed))
-    bare_text = _QUOTED_OR_BRACKETED_PATTERN.sub(" ", text)
-    bare_text, *behind_maiden = _MAIDEN_PATTERN.split(bare_text, maxsplit=1)
+    for bracketed in PATTERNS["quoted_or_bracketed"].findall(text):
+        (former if PATTERNS["maiden"].search(bracketed) or "(" in text else nicknames).extend(_split_words(bracketed))
+    bare_text = PATTERNS["quoted_or_bracketed"].sub(" ", text)
+    bare_text, *behind_maiden = PATTERNS["maiden"].split(bare_text, maxsplit=1)
     former.extend(word for part in behind_maiden for word in _split_words(part))
     suffix = ""
     parts: list[list[str]] = []
@@ -141,7 +140,7 @@ def parse_person_name(text: str) -> PersonName | None:
     return PersonName(
         tuple(given_names),
         tuple(family),
-        tuple(word for word in (*former, *nicknames) if not _MAIDEN_PATTERN.fullmatch(word)),
+        tuple(word for word in (*former, *nicknames) if not PATTERNS["maiden"].fullmatch(word)),
         suffix,
         is_order_known,
     )
