@@ -17,7 +17,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from statistics import median
@@ -89,45 +89,29 @@ class PrevailingTypography:
     is_capitals: bool
 
 
-@dataclass
-class TypographyStats:
-    """Counts of characters by font size and style over a document's pages."""
-
-    characters_by_size: Counter[float] = field(default_factory=Counter)
-    """Number of characters in each font size, rounded to half points."""
-    bold_characters: float = 0.0
-    capital_characters: int = 0
-    character_count: int = 0
-
-    def merge_in(self, other: TypographyStats) -> None:
-        """Add the counts of another page to this object."""
-        self.characters_by_size.update(other.characters_by_size)
-        self.bold_characters += other.bold_characters
-        self.capital_characters += other.capital_characters
-        self.character_count += other.character_count
+class TypographyStats(Counter[tuple[float, float, bool]]):
+    """Counts of characters by font size, by the bold share of their line, and by capitals."""
 
     @property
     def typography(self) -> PrevailingTypography:
         """The commonest font size; bold or capitals if more than half of the text is."""
-        font_size = max(
-            self.characters_by_size, key=lambda font_size: (self.characters_by_size[font_size], -font_size), default=0.0
-        )
+        characters_by_size: Counter[float] = Counter()
+        for (font_size, _, _), length in self.items():
+            characters_by_size[font_size] += length
+        bold_length = sum(length * bold_share for (_, bold_share, _), length in self.items())
+        capital_length = sum(length for (_, _, is_capitals), length in self.items() if is_capitals)
         return PrevailingTypography(
-            font_size,
-            2 * self.bold_characters > self.character_count,
-            2 * self.capital_characters > self.character_count,
+            max(characters_by_size, key=lambda size: (characters_by_size[size], -size), default=0.0),
+            2 * bold_length > self.total(),
+            2 * capital_length > self.total(),
         )
 
 
 def measure_typography(lines: Iterable[PageLine]) -> TypographyStats:
-    """Count the characters of these lines by font size and style."""
+    """Count the characters of these lines by font size (rounded to half points) and style."""
     stats = TypographyStats()
     for line in lines:
-        length = len(line.text)
-        stats.characters_by_size[round(2 * line.font_size) / 2] += length
-        stats.bold_characters += length * line.bold_share
-        stats.capital_characters += length * line.text.isupper()
-        stats.character_count += length
+        stats[round(2 * line.font_size) / 2, line.bold_share, line.text.isupper()] += len(line.text)
     return stats
 
 

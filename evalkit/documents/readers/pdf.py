@@ -125,10 +125,10 @@ def _build_pages(document: Any, total_pages: int, file_ocr: FileOcr | None) -> t
         elif content.needs_ocr:
             pages_needing_ocr.add(page_num)
         page_stats, page_margin_keys = measure_typography(content.visible_lines), collect_masked_margin_texts(content)
-        document_stats.merge_in(page_stats)
+        document_stats.update(page_stats)
         repeated_margin_keys |= page_margin_keys & seen_margin_keys
         seen_margin_keys |= page_margin_keys
-        if page_stats.character_count < _MIN_TYPOGRAPHY_CHARACTERS:
+        if page_stats.total() < _MIN_TYPOGRAPHY_CHARACTERS:
             short_contents[page_num] = content
         elif page_margin_keys <= repeated_margin_keys:
             pages_by_number[page_num] = _build_page_by_typography(
