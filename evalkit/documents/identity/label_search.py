@@ -268,16 +268,14 @@ class LabelSearch:
                 if not (is_tentative or is_bare_name):
                     continue
                 label = label if is_tentative else _BARE_NAME_LABEL
-            if match.group().strip(" .") == "b" and not PATTERNS["sex_or_age_label"].search(
+            # "B" is a label only in a line with a sex or an age, and "Page, Helen" is a name.
+            is_initial = match.group().strip(" .") == "b" and not PATTERNS["sex_or_age_label"].search(
                 text, end, self._find_line_end(end)
-            ):
-                continue
-            if label.kind == "other" and not (
-                has_separator or (is_at_start and behind != ",")
-            ):  # "Page, Helen" is a name, no label
-                continue
-            hits.append(_LabelHit(label, start, end, has_separator, is_tentative, is_at_start))
-            position = match.end()
+            )
+            is_label = label.kind != "other" or has_separator or (is_at_start and behind != ",")
+            if is_label and not is_initial:
+                hits.append(_LabelHit(label, start, end, has_separator, is_tentative, is_at_start))
+                position = match.end()
         return [
             hit
             for hit, following in zip_longest(hits, hits[1:])
@@ -419,8 +417,9 @@ class LabelSearch:
             end = line_end
             for _ in range(_MAX_SECTION_LINES):
                 end = self._find_line_end(end) + 1
-            is_about_patient = hit.label.kind not in ROLE_KINDS
-            sections.append(_Section(is_about_patient, hit.start, min(end, self._foot_start), left, right))
+            sections.append(
+                _Section(hit.label.kind not in ROLE_KINDS, hit.start, min(end, self._foot_start), left, right)
+            )
         return sections
 
     def _is_in_anothers_section(self, position: int) -> bool:
@@ -428,7 +427,8 @@ class LabelSearch:
 
         Of several sections around the place, the last one counts.
         """
-        left = self._get_word_left_edge(position)
+        first, _ = self._get_word_index_range(position, position + 1)
+        left = self._words[first][2] if first < len(self._words) else 0
         return not next(
             (
                 section.is_about_patient
@@ -437,14 +437,6 @@ class LabelSearch:
             ),
             True,
         )
-
-    def _get_word_left_edge(self, position: int) -> int:
-        """Return the left edge of the word at ``position``; 0 if unknown.
-
-        In ten-thousandths of the page's width.
-        """
-        first, _ = self._get_word_index_range(position, position + 1)
-        return self._words[first][2] if first < len(self._words) else 0
 
     def _get_middle_of_gap(self, position: int) -> int:
         first, _ = self._get_word_index_range(position, position + 1)

@@ -181,23 +181,33 @@ class _IdentifierSearch(LabelSearch):
         return tuple(sorted(identifiers, key=lambda identifier: (identifier.box[1], identifier.box[0])))
 
     def _add_unlabelled_name(self) -> None:
-        """Add the patient's name from a place without a label.
+        """Add the patient's name from a place without a label, and facts around a name in a sentence.
 
         Such places are running heads, stickers, and the address or first sentences of a letter.
         """
-        finders = (
-            self._add_name_beside_facts,
-            self._add_name_of_running_head,
-            self._add_name_in_narrative,
-            self._add_titled_name,
-            self._add_introduced_name,
-        )
-        any(find() for find in finders)
+        for find_names, is_in_sentence in (
+            (self._find_names_beside_facts, False),
+            (self._find_names_of_running_head, False),
+            (self._find_names_in_narrative, True),
+            (self._find_titled_names, False),
+            (self._find_introduced_names, True),
+        ):
+            if span := next(find_names(), None):
+                self._add_candidate(
+                    "patient",
+                    span[0],
+                    *span,
+                    rank=3 if is_in_sentence else 2,
+                    source="running_text" if is_in_sentence else "running_head",
+                )
+                if is_in_sentence:
+                    self._add_narrative_facts(*span)
+                return
 
-    def _add_name_beside_facts(self) -> bool:
-        """Add a name next to another fact, as in "MARSH, HELEN A   DOB 03/22/1971".
+    def _find_names_beside_facts(self) -> Iterator[tuple[int, int]]:
+        """Find names next to another fact, as in "MARSH, HELEN A   DOB 03/22/1971".
 
-        The name may also be in the line above or below the fact, or behind the fact. Returns True if one was added.
+        The name may also be in the line above or below the fact, or behind the fact.
         """
         facts = [candidate for candidate in self._candidates if candidate.kind in _FACT_RANKS]
         facts.sort(key=lambda fact: _FACT_RANKS[fact.kind])
@@ -207,13 +217,8 @@ class _IdentifierSearch(LabelSearch):
                 for start, end, needs_proof in list_zones(fact):
                     # The search ends at the next label, because text behind a label is the label's value.
                     next_label = self._find_next_label_start(start, end)
-                    if (
-                        next_label > start
-                        and not self._is_in_organisation(next_label, end)
-                        and self._add_bare_name(start, next_label, require_comma_or_given_name=needs_proof)
-                    ):
-                        return True
-        return False
+                    if next_label > start and not self._is_in_organisation(next_label, end):
+                        yield from self._find_bare_names(start, next_label, require_comma_or_given_name=needs_proof)
 
     def _is_in_organisation(self, position: int, end: int) -> bool:
         """Return True if a label is in an organisation's name: "Lockyer Plains Hospital"."""
@@ -277,11 +282,10 @@ class _IdentifierSearch(LabelSearch):
         end = self._find_wide_gap(0, line_end) or line_end
         return 0, end, not re.match(r"[A-Z][a-z'’-]+ (?:.* )?[A-Z]{3,}(?:-[A-Z]+)?$", self._text[:end])
 
-    def _add_bare_name(self, start: int, end: int, *, require_comma_or_given_name: bool) -> bool:
-        """Add ``text[start:end]`` as the patient's name if it is, or ends with, a name.
+    def _find_bare_names(self, start: int, end: int, *, require_comma_or_given_name: bool) -> Iterator[tuple[int, int]]:
+        """Yield the name that ``text[start:end]`` is, or with which it ends; or nothing.
 
-        With ``require_comma_or_given_name``, the name must have a comma or a common given name. Returns True if the name
-        was added.
+        With ``require_comma_or_given_name``, the name must have a comma or a common given name.
         """
         start = self._skip_separators(start, end)
         place = self._match_name_at_start(start, end)
@@ -295,25 +299,24 @@ class _IdentifierSearch(LabelSearch):
                 and not self._is_wide_gap(at_end.start(1) - 1)
                 and self._text[start : at_end.start(1)].rstrip()[-1:] not in _COLUMN_SIGNS
             ):
-                return False
+                return
             place = self._match_name_at_end(*at_end.span(1))
             if place and PATTERNS["address_before"].search(self._text[start : place[0]]):
-                return False
+                return
         if (
             not place
             or PATTERNS["clinician_name"].match(self._text, place[0])
             or PATTERNS["clinician_behind_name"].match(self._text, place[1])
+            or self._is_relatives_name(*place)
         ):
-            return False
+            return
         value = self._text[slice(*place)]
-        if self._is_relatives_name(*place) or (
-            len(re.findall(r"[^\W\d_]{2,}" if require_comma_or_given_name else r"[^\W\d_]+", value)) < 2
-            or "(" in value
-            or (require_comma_or_given_name and "," not in value and not self._has_known_given_name(*place))
+        if (
+            len(re.findall(r"[^\W\d_]{2,}" if require_comma_or_given_name else r"[^\W\d_]+", value)) > 1
+            and "(" not in value
+            and (not require_comma_or_given_name or "," in value or self._has_known_given_name(*place))
         ):
-            return False
-        self._add_candidate("patient", place[0], *place, rank=2, source="running_head")
-        return True
+            yield place
 
     def _is_relatives_name(self, start: int, end: int) -> bool:
         """Return True if a word such as "mother" shows that a name is a relative's.
@@ -338,18 +341,16 @@ class _IdentifierSearch(LabelSearch):
                 return place
         return None
 
-    def _add_name_of_running_head(self) -> bool:
-        """Add a name such as "Marsh, Helen" that begins a line at the top or bottom.
+    def _find_names_of_running_head(self) -> Iterator[tuple[int, int]]:
+        """Find names such as "Marsh, Helen" that begin a line at the top or bottom.
 
-        Without a comma, a fact must follow: "HELEN MARSH / 03/22/1971". Returns True if a name was added.
+        Without a comma, a fact must follow: "HELEN MARSH / 03/22/1971".
         """
         for start, end in self._list_edge_lines():
             span = self._match_name_of_running_head(start, end)
             is_followed = span is not None and PATTERNS["fact_behind_comma_name"].match(self._text, span[1]) is not None
             if span and not self._is_signature(*span, needs_degree=is_followed):
-                self._add_candidate("patient", span[0], *span, rank=2, source="running_head")
-                return True
-        return False
+                yield span
 
     def _match_name_of_running_head(self, start: int, end: int) -> tuple[int, int] | None:
         if caret_name := PATTERNS["caret_name"].search(self._text, start, end):
@@ -374,18 +375,13 @@ class _IdentifierSearch(LabelSearch):
         )
         return span if is_followed and not PATTERNS["clinician_name"].match(self._text, start) else None
 
-    def _add_titled_name(self) -> bool:
-        """Add a name with a title ("Mrs. Helen Marsh") in a line at the top or bottom.
-
-        Returns True if a name was added.
-        """
+    def _find_titled_names(self) -> Iterator[tuple[int, int]]:
+        """Find names with a title ("Mrs. Helen Marsh") in a line at the top or bottom."""
         for start, end in self._list_edge_lines():
             match = PATTERNS["titled_name"].search(self._text, start, end)
             place = self._match_name_at_start(*match.span()) if match else None
             if place and not self._is_relatives_name(*place) and not self._is_signature(*place):
-                self._add_candidate("patient", place[0], *place, rank=2, source="running_head")
-                return True
-        return False
+                yield place
 
     def _is_signature(self, start: int, end: int, *, needs_degree: bool = False) -> bool:
         """Return True if a name is a clinician's: with a degree, or in a signature."""
@@ -409,11 +405,8 @@ class _IdentifierSearch(LabelSearch):
         ]
         return edge_lines + cells
 
-    def _add_introduced_name(self) -> bool:
-        """Add a name that a sentence introduces: "I reviewed your patient Helen Marsh".
-
-        Returns True if a name was added.
-        """
+    def _find_introduced_names(self) -> Iterator[tuple[int, int]]:
+        """Find names that a sentence introduces: "I reviewed your patient Helen Marsh"."""
         for introduction in PATTERNS["introduction"].finditer(self._text):
             place = self._match_name_at_start(introduction.end(), self._find_line_end(introduction.end()))
             if (
@@ -428,34 +421,26 @@ class _IdentifierSearch(LabelSearch):
                 and not PATTERNS["clinician_behind_name"].match(self._text, place[1])
                 and not self._is_relatives_name(*place)
             ):
-                self._add_name_and_narrative_facts(*place)
-                return True
-        return False
+                yield place
 
-    def _add_name_in_narrative(self) -> bool:
-        """Add a name from a story: "Helen Marsh, a 54-year-old woman born 22 March 1971".
-
-        Returns True if a name was added.
-        """
+    def _find_names_in_narrative(self) -> Iterator[tuple[int, int]]:
+        """Find names in a story: "Helen Marsh, a 54-year-old woman born 22 March 1971"."""
         for anchor in PATTERNS["story_anchor"].finditer(self._text):
             window_start = max(0, anchor.start() - 170)
             for match in PATTERNS["name_in_story"].finditer(self._text, window_start, anchor.start()):
                 story = PATTERNS["story"].match(self._text, match.end())
                 if (
-                    not story
-                    or story.end() < anchor.start()
-                    or PATTERNS["clinician_name"].match(match.group())
-                    or self._is_relatives_name(*match.span())
-                    or PATTERNS["house_number_before"].search(self._text, window_start, match.start())
+                    story
+                    and story.end() >= anchor.start()
+                    and not PATTERNS["clinician_name"].match(match.group())
+                    and not self._is_relatives_name(*match.span())
+                    and not PATTERNS["house_number_before"].search(self._text, window_start, match.start())
+                    and (place := self._match_name_at_end(*match.span()))
+                    and len(self._text[slice(*place)].split()) > 1
                 ):
-                    continue
-                if (place := self._match_name_at_end(*match.span())) and len(self._text[slice(*place)].split()) > 1:
-                    self._add_name_and_narrative_facts(*place)
-                    return True
-        return False
+                    yield place
 
-    def _add_name_and_narrative_facts(self, name_start: int, name_end: int) -> None:
-        self._add_candidate("patient", name_start, name_start, name_end, rank=3, source="running_text")
+    def _add_narrative_facts(self, name_start: int, name_end: int) -> None:
         sentence_end = min(len(self._text), name_end + 160)
         sex_word = PATTERNS["title_of_sex"].match(self._text, name_start, name_end) or PATTERNS["sex_word"].search(
             self._text, name_end, min(sentence_end, name_end + 60)
@@ -567,12 +552,12 @@ class _IdentifierSearch(LabelSearch):
             return
         known_kinds = {candidate.kind for candidate in self._candidates}
         block_lines = self._list_block_lines(name)
-        for start, end in block_lines:
-            if "date_of_birth" not in known_kinds and self._add_bare_birth_date(start, end):
-                known_kinds.add("date_of_birth")
+        if "date_of_birth" not in known_kinds:
+            any(self._add_bare_birth_date(*zone) for zone in block_lines)
         strips = self._list_strips(name)
         zones = [*strips, *(zone for zone in block_lines if name.source != "label" and zone not in strips)]
-        any("mrn" not in known_kinds and self._add_bare_number(name, *zone, is_strip=zone in strips) for zone in zones)
+        if "mrn" not in known_kinds:
+            any(self._add_bare_number(name, *zone, is_strip=zone in strips) for zone in zones)
 
     def _list_strips(self, name: IdentifierCandidate) -> list[tuple[int, int]]:
         """List spans of lines with both name and birth date: table rows, running heads."""
