@@ -8,7 +8,7 @@ takes too long for whole pages and loses the spaces between words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import pairwise
@@ -60,7 +60,7 @@ def read_words_again(
     are, by the word's position, the reading that was not taken; empty if there is no second reading.
     """
     checked_words, doubts = list(words), dict[int, str]()
-    groups = list(_group_words_to_read_again(words))
+    groups = _group_words_to_read_again(words)
     second_texts = [""] * len(groups)
     if reader and groups:
         with suppress(DocumentError):  # without a second reading, the first one still counts
@@ -100,18 +100,16 @@ def _compare_readings(word: OcrWord, second: str, group_size: int) -> tuple[OcrW
     return word, second
 
 
-def _group_words_to_read_again(words: Sequence[OcrWord]) -> Iterator[list[int]]:
-    """Yield the positions of words to read again, near numbers together."""
-    group: list[int] = []
+def _group_words_to_read_again(words: Sequence[OcrWord]) -> list[list[int]]:
+    """Group the positions of words to read again, near numbers together."""
+    groups: list[list[int]] = []
     for position, word in enumerate(words):
-        if not _must_be_read_again(word):
-            continue
-        if group and not _are_near_numbers(words[group[-1]], word, position - group[-1]):
-            yield group
-            group = []
-        group.append(position)
-    if group:
-        yield group
+        if _must_be_read_again(word):
+            if groups and _are_near_numbers(words[groups[-1][-1]], word, position - groups[-1][-1]):
+                groups[-1].append(position)
+            else:
+                groups.append([position])
+    return groups
 
 
 def _are_near_numbers(left: OcrWord, right: OcrWord, distance: int) -> bool:

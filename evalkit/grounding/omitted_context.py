@@ -211,10 +211,9 @@ def _find_negation_before(text: str, start: int, end: int) -> QuoteDifference | 
     clause_words: Sequence[str] = [
         "0" if PATTERNS["zero_of_count"].fullmatch(token.folded) else token.folded for token in tokens
     ]
-    first_index = max(
-        _find_last_terminator(clause_words, load_terms("negated", "ending")) + 1,
-        len(clause_words) - _NEGATION_REACH_WORDS,
-    )
+    endings = load_terms("negated", "ending")
+    last_ending = max((index for index, word in enumerate(clause_words) if word in endings), default=-1)
+    first_index = max(last_ending + 1, len(clause_words) - _NEGATION_REACH_WORDS)
     opening = _extract_opening(text, start, end)
     if not load_terms("negated", "own").isdisjoint(token.folded for token in tokenise(opening)[:1]):
         return None
@@ -252,10 +251,6 @@ def _is_section_label(text: str, start: int, end: int) -> bool:
         and bool(PATTERNS["label_end"].match(text, end))
         and bool(load_terms("headings").intersection(last_words))
     )
-
-
-def _find_last_terminator(clause_words: Sequence[str], terminators: frozenset[str]) -> int:
-    return max((index for index, word in enumerate(clause_words) if word in terminators), default=-1)
 
 
 def _iter_negations(

@@ -60,14 +60,11 @@ class FilePerson:
             for own_page in self.pages
         }
         comparisons = [compare_page_patients(own_page, page) for own_page in distinct_pages.values()]
-        return max(comparisons, key=_rank_by_decisiveness, default=PersonComparison(SamePersonVerdict.CANNOT_TELL))
-
-
-def _rank_by_decisiveness(comparison: PersonComparison) -> tuple[int, int]:
-    rank = {SamePersonVerdict.SAME: 2, SamePersonVerdict.DIFFERENT: 1, SamePersonVerdict.CANNOT_TELL: 0}[
-        comparison.relation
-    ]
-    return rank, len(comparison.agreeing)
+        return max(
+            comparisons,
+            key=lambda comparison: (-list(SamePersonVerdict).index(comparison.relation), len(comparison.agreeing)),
+            default=PersonComparison(SamePersonVerdict.CANNOT_TELL),
+        )
 
 
 def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:

@@ -129,12 +129,8 @@ def parse_person_name(text: str) -> PersonName | None:
             parts.append(names)
     if not parts:
         return None
-    if len(parts) > 1:
-        family, given_names = parts[0], parts[1]
-        is_order_known = True
-    else:
-        family, given_names = _split_off_family_name(parts[0])
-        is_order_known = False
+    is_order_known = len(parts) > 1
+    family, given_names = parts[:2] if is_order_known else _split_off_family_name(parts[0])
     if not any(len(word) > 1 for word in (*family, *given_names)):
         return None
     return PersonName(
@@ -322,11 +318,9 @@ def _are_name_words_alike(left: str, right: str, is_ocr_text: bool) -> bool:
     if not is_ocr_text:
         return False
     left, right = fold_confused_letters(left), fold_confused_letters(right)
-    if left == right:
-        return True
     length = min(len(left), len(right))
     tolerance = 2 if length >= _LONG_LENGTH else 1 if length >= _MIN_FUZZY_LENGTH else 0
-    return tolerance > 0 and OSA.distance(left, right, score_cutoff=tolerance) <= tolerance
+    return OSA.distance(left, right, score_cutoff=tolerance) <= tolerance
 
 
 @lru_cache(maxsize=4096)

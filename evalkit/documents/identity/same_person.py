@@ -46,7 +46,7 @@ _MIN_NUMBER_LENGTH = 4
 
 
 class SamePersonVerdict(StrEnum):
-    """Verdict of a comparison of the patients of two pages."""
+    """Verdict of a comparison of the patients of two pages, the clearest first."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -114,7 +114,12 @@ def compare_persons(
     outcomes: dict[Fact, _FactOutcome | None] = {"name": name, "birth date": birth, "record number": number, "sex": sex}
     agreeing, differing = (
         tuple(
-            FactComparison(fact, outcome.left, outcome.right, _is_certain(outcome.left) and _is_certain(outcome.right))
+            FactComparison(
+                fact,
+                outcome.left,
+                outcome.right,
+                is_certain=min(outcome.left.confidence, outcome.right.confidence) >= _CERTAIN_CONFIDENCE,
+            )
             for fact, outcome in outcomes.items()
             if outcome and outcome.relation == wanted
         )
@@ -139,42 +144,25 @@ def _decide_same_person(
     shared_number: _FactOutcome | None,
     differing: tuple[FactComparison, ...],
 ) -> SamePersonVerdict:
-    def is_relation(outcome: _FactOutcome | None, *relations: str) -> bool:
-        return outcome is not None and outcome.relation in relations
-
-    is_number_shared = is_relation(record_number, "agree") or shared_number is not None
-    if is_relation(name, "agree", "close") and is_relation(birth, "agree"):
+    name_relation, birth_relation, number_relation = (
+        outcome.relation if outcome else None for outcome in (name, birth, record_number)
+    )
+    is_number_shared = number_relation == "agree" or shared_number is not None
+    if name_relation in ("agree", "close") and birth_relation == "agree":
         return SamePersonVerdict.SAME
-    if is_relation(name, "agree") and is_relation(birth, "close"):
-        return (
-            SamePersonVerdict.SAME
-            if is_number_shared or _has_unsure_birth_date(birth)
-            else SamePersonVerdict.CANNOT_TELL
-        )
-    if is_relation(birth, "agree") and is_number_shared:  # the name may have changed, e.g. by marriage
-        return (
-            SamePersonVerdict.SAME
-            if is_relation(name, "close", "unclear") or name is None
-            else SamePersonVerdict.CANNOT_TELL
-        )
+    if birth and name_relation == "agree" and birth_relation == "close":
+        is_birth_date_unsure = min(birth.left.confidence, birth.right.confidence) < 1
+        return SamePersonVerdict.SAME if is_number_shared or is_birth_date_unsure else SamePersonVerdict.CANNOT_TELL
+    if birth_relation == "agree" and is_number_shared:  # the name may have changed, e.g. by marriage
+        is_name_open = name_relation in ("close", "unclear", None)
+        return SamePersonVerdict.SAME if is_name_open else SamePersonVerdict.CANNOT_TELL
     # "Baby Girl Marsh" and her mother: the names leave the question open, but the birth dates differ.
-    if len(differing) >= 2 or (is_relation(name, "unclear") and is_relation(birth, "differ")):
+    if len(differing) >= 2 or (name_relation == "unclear" and birth_relation == "differ"):
         return SamePersonVerdict.DIFFERENT
-    if (
-        is_number_shared
-        and not differing
-        and (is_relation(name, "agree", "close") or is_relation(birth, "agree", "close"))
-    ):
-        return SamePersonVerdict.SAME
-    return SamePersonVerdict.CANNOT_TELL
-
-
-def _has_unsure_birth_date(birth_date: _FactOutcome | None) -> bool:
-    return birth_date is not None and min(birth_date.left.confidence, birth_date.right.confidence) < 1
-
-
-def _is_certain(identifier: Identifier) -> bool:
-    return identifier.confidence >= _CERTAIN_CONFIDENCE
+    is_supported = name_relation in ("agree", "close") or birth_relation in ("agree", "close")
+    return (
+        SamePersonVerdict.SAME if is_number_shared and not differing and is_supported else SamePersonVerdict.CANNOT_TELL
+    )
 
 
 def _compare_names(left: Identifier | None, right: Identifier | None, is_ocr_text: bool) -> _FactOutcome | None:

@@ -39,8 +39,6 @@ _MAX_OMITTED_SHARE, _MIN_KNOWN_WORDS = 0.1, 10
 _LARGE_IMAGE_SHARE = 0.15
 _WORD_PATTERN = re.compile(r"\w+")
 _UNPLACED_BOX = (0, 0, 0, 0)
-#: The words of a block: rows of cells of words.
-_TokenRows = tuple[tuple[tuple[PageToken, ...], ...], ...]
 
 
 class MalformedResponseError(Exception):
@@ -448,7 +446,8 @@ def _build_placed_layout_blocks(
 ) -> Iterator[LayoutBlock]:
     """Build layout blocks from a page's response blocks, with a box for each word.
 
-    The box is the word's own if it is certain, else the paragraph's, else an empty one. Words that the PDF has only
+    The box is the word's own if it is certain, else the paragraph's, else the one around the words of the block that
+    have one, else an empty one. Words that the PDF has only
     invisibly are left out.
     """
     cells = [
@@ -482,25 +481,12 @@ def _build_placed_layout_blocks(
             for row in block.rows
         )
         if any(cell for row in rows for cell in row):
-            yield LayoutBlock(block.type, _assign_box_to_unplaced_words(rows), block.is_furniture)
-
-
-def _assign_box_to_unplaced_words(rows: _TokenRows) -> _TokenRows:
-    """Give words without a box the box around all words of the block that have one.
-
-    Unchanged if no word has a box.
-    """
-    placed_boxes = [token[1:] for row in rows for cell in row for token in cell if token[1:] != _UNPLACED_BOX]
-    if not placed_boxes:
-        return rows
-    box = enclose_boxes(placed_boxes)
-    return tuple(
-        tuple(
-            tuple(token if token[1:] != _UNPLACED_BOX else PageToken(token.text, *box) for token in cell)
-            for cell in row
-        )
-        for row in rows
-    )
+            layout_block = LayoutBlock(block.type, rows, block.is_furniture)
+            placed_boxes = [token[1:] for token in layout_block.tokens if token[1:] != _UNPLACED_BOX]
+            box = enclose_boxes(placed_boxes) if placed_boxes else _UNPLACED_BOX
+            yield layout_block.map_tokens(
+                lambda token, box=box: token if token[1:] != _UNPLACED_BOX else PageToken(token.text, *box)  # type: ignore[misc]
+            )
 
 
 def _match_words_with_known_tokens(
