@@ -24,7 +24,7 @@ from statistics import median
 from typing import Literal
 
 from evalkit.documents.aligned_tables import TextRow, find_aligned_tables
-from evalkit.documents.bundle import BlockType
+from evalkit.documents.bundle import BlockType, enclose_boxes
 from evalkit.documents.furniture import find_stamp_line_indices, is_stamp_line
 from evalkit.documents.page_content import PageContent, PageLine, PageToken, is_token_centre_in_box
 from evalkit.documents.ruled_tables import GridCell, RulingLine, TableGrid, find_rule_stacks
@@ -392,12 +392,6 @@ def _find_row_tops(
         yield from (min(line.y0 for line in row) for row in rows[1:])
 
 
-def _place_table(cells: tuple[tuple[tuple[PageToken, ...], ...], ...]) -> _PlacedTable:
-    block = LayoutBlock("table", cells)
-    _, lefts, tops, rights, bottoms = zip(*block.tokens, strict=True)
-    return _PlacedTable(block, min(lefts), min(tops), max(rights), max(bottoms))
-
-
 # Reading order
 
 
@@ -572,7 +566,8 @@ def _build_blocks(region: Sequence[_Element], typography: PrevailingTypography) 
     tables = [element for element in region if isinstance(element, _PlacedTable)]
     rows = _group_rows(element for element in region if isinstance(element, PageLine))
     for aligned_table in reversed(list(find_aligned_tables(rows))):
-        tables.append(_place_table(aligned_table.cells))
+        block = LayoutBlock("table", aligned_table.cells)
+        tables.append(_PlacedTable(block, *enclose_boxes(token[1:] for token in block.tokens)))
         del rows[aligned_table.first_row : aligned_table.end_row]
     tables.sort(key=lambda table: table.y0)
     for paragraph_rows in _split_paragraphs(rows, [table.y0 for table in tables]):
@@ -689,13 +684,9 @@ def _classify_block(paragraph_rows: list[TextRow], typography: PrevailingTypogra
         return default_type
     is_large = min(row[0].font_size for row in paragraph_rows) >= 1.15 * typography.font_size
     is_bold = all(_classify_font_weight(row) == "bold" for row in paragraph_rows) and not typography.is_bold
-    if (is_large or is_bold) and not (text.endswith((".", ",", ";")) and word_count > 6):
-        return "heading"
-    return (
-        "heading"
-        if default_type == "paragraph" and not typography.is_capitals and _is_capital_title(text)
-        else default_type
-    )
+    is_emphasised = (is_large or is_bold) and not (text.endswith((".", ",", ";")) and word_count > 6)
+    is_title = default_type == "paragraph" and not typography.is_capitals and _is_capital_title(text)
+    return "heading" if is_emphasised or is_title else default_type
 
 
 def _is_capital_title(text: str) -> bool:

@@ -89,8 +89,7 @@ def assess_ocr_quality(words: Sequence[OcrWord], grey_image: Image.Image, dpi: i
     The picture is of mode L, drawn at ``dpi``; the boxes of ``words`` are in its pixels. A picture without words scores
     0, even if it is blank: check with ``deskew.is_blank_image`` before.
     """
-    ink_mask = detect_ink_in_downscaled_image(grey_image)
-    covered_ink_share = _measure_ink_share_in_words(words, ink_mask, grey_image)
+    covered_ink_share = _measure_ink_share_in_words(words, grey_image)
     score = _compute_score(words, covered_ink_share)
     problems: tuple[str, ...] = ()
     if score < GOOD_SCORE:
@@ -148,11 +147,12 @@ def _compute_score(words: Sequence[OcrWord], covered_ink_share: float) -> float:
     return round(min(max(score, 0.0), 1.0), 2)
 
 
-def _measure_ink_share_in_words(words: Sequence[OcrWord], ink_mask: NDArray[np.bool_], grey: Image.Image) -> float:
+def _measure_ink_share_in_words(words: Sequence[OcrWord], grey: Image.Image) -> float:
     """Return the share (0..1) of the page's ink that is inside the boxes of words.
 
     The share shows print that the engine missed, which no confidence does.
     """
+    ink_mask = detect_ink_in_downscaled_image(grey)
     word_mask = np.zeros_like(ink_mask)
     y_scale, x_scale = ink_mask.shape[0] / grey.height, ink_mask.shape[1] / grey.width
     for word in words:
@@ -160,10 +160,7 @@ def _measure_ink_share_in_words(words: Sequence[OcrWord], ink_mask: NDArray[np.b
             int(word.y0 * y_scale) : int(word.y1 * y_scale) + 2, int(word.x0 * x_scale) : int(word.x1 * x_scale) + 2
         ] = True
     ink_mask = _remove_borders(ink_mask, word_mask)
-    ink_total = int(ink_mask.sum())
-    if not ink_total:
-        return 1.0
-    return int((ink_mask & word_mask).sum()) / ink_total
+    return int((ink_mask & word_mask).sum()) / int(ink_mask.sum()) if ink_mask.any() else 1.0
 
 
 def _remove_borders(ink_mask: NDArray[np.bool_], word_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:

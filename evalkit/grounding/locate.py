@@ -229,12 +229,8 @@ class QuoteLocator:
     def has_quote(self, quote: str, page_number: int) -> bool:
         """Return True if the page has the quote's words; context is not considered."""
         canonical_quote = canonicalise(quote)
-        is_existing_page = 1 <= page_number <= self._bundle.total_pages
-        return (
-            is_existing_page
-            and bool(canonical_quote)
-            and any(find_whole_word_spans(canonical_quote, self._bundle.page(page_number).text))
-        )
+        passage = self._get_passage(page_number) if canonical_quote else None
+        return passage is not None and any(find_whole_word_spans(canonical_quote, passage.text))
 
     def _join_with_neighbour_pages(self, page_number: int) -> list[_PagePassage]:
         pages = self._bundle.pages
@@ -313,13 +309,12 @@ class QuoteLocator:
         margin = _MARGIN_CHARACTERS + (span[1] - span[0]) // 8
         text = passage.text
         wide_span = widen_to_whole_words(text, max(span[0] - margin, 0), min(span[1] + margin, len(text)))
-        is_recognised = passage.first_page.status is PageStatus.OCR
         comparison = compare_quote_with_passage(
             quote,
             text[wide_span[0] : span[0]],
             text[slice(*span)],
             text[span[1] : wide_span[1]],
-            is_ocr_text=is_recognised,
+            is_ocr_text=passage.first_page.status is PageStatus.OCR,
             is_known_word=self._vocabulary,
         )
         if comparison.matched_share < _MIN_MATCHED_SHARE:
@@ -489,9 +484,11 @@ class _PagePassage:
                     QuoteVerdict.UNCERTAIN, span, difference_text="the quote has only words that appear everywhere"
                 )
             if omission := find_omitted_context(self.text, *span):
-                verdict = QuoteVerdict.UNCERTAIN if omission.is_doubtful else QuoteVerdict.ALTERED
                 reversed_location = reversed_location or self.create_location(
-                    verdict, span, difference_text=str(omission), difference=omission
+                    QuoteVerdict.UNCERTAIN if omission.is_doubtful else QuoteVerdict.ALTERED,
+                    span,
+                    difference_text=str(omission),
+                    difference=omission,
                 )
             elif (
                 self.second_page_start is None

@@ -97,8 +97,7 @@ def read_page_barcodes(
         for area in dict.fromkeys(areas):  # some programs draw each picture twice
             clip = pymupdf.Rect(area) + _QUIET_ZONE
             scale = min(_DPI / 72, math.sqrt(_MAX_PIXELS / clip.get_area()))
-            matrix = pymupdf.Matrix(scale, scale)
-            pixmap = display_list.get_pixmap(matrix=matrix, clip=clip, colorspace=pymupdf.csGRAY)
+            pixmap = display_list.get_pixmap(matrix=pymupdf.Matrix(scale, scale), clip=clip, colorspace=pymupdf.csGRAY)
             page_size = (scale * page.rect.width, scale * page.rect.height)
             picture = (pixmap.digest, *pixmap.irect, *page_size)
             if picture not in seen_pictures:
@@ -120,8 +119,12 @@ def read_barcodes(
     """
     import zxingcpp
 
-    formats = zxingcpp.barcode_formats_from_str(_FORMATS)
-    results = zxingcpp.read_barcodes(image.convert("L"), formats, try_invert=False, text_mode=zxingcpp.TextMode.Plain)
+    results = zxingcpp.read_barcodes(
+        image.convert("L"),
+        zxingcpp.barcode_formats_from_str(_FORMATS),
+        try_invert=False,
+        text_mode=zxingcpp.TextMode.Plain,
+    )
     (left, top), (width, height) = origin, page_size or image.size
     barcodes: list[Barcode] = []
     for result in (result for result in results[:_MAX_CODES] if len(result.text) <= _MAX_TEXT_LENGTH):
@@ -212,15 +215,15 @@ def _read_barcode_identifiers(
     text, box = barcode
     if PATTERNS["routing"].search(text):
         return ()
-    lines = "\n".join(_format_label_lines(text))
     facts = [
         fact.model_copy(update={"box": box, "source": "barcode"})
-        for fact in find_patient_identifiers(lines, ())
+        for fact in find_patient_identifiers("\n".join(_format_label_lines(text)), ())
         if fact.kind in _CODED_KINDS and len(fact.value) <= _MAX_VALUE_LENGTH
     ]
     if not facts and PATTERNS["bare_number"].fullmatch(text):
-        normal = normalise_identifier("mrn", text) or ""
-        number = Identifier(kind="mrn", value=text, normal=normal, box=box, source="barcode")
+        number = Identifier(
+            kind="mrn", value=text, normal=normalise_identifier("mrn", text) or "", box=box, source="barcode"
+        )
         facts = [number.model_copy(update={"kind": kind}) for kind in _find_number_kinds(number, page, identity)]
     return tuple(facts)
 

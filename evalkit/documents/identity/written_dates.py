@@ -122,6 +122,6 @@ def compare_birth_dates(left: WrittenDate, right: WrittenDate) -> DateRelation:
         left_digits, right_digits = left_digits[2:], right_digits[2:]
     if left_digits == right_digits:
         return DateRelation.AGREE
-    if left.day_month_swapped_iso == right.iso or right.day_month_swapped_iso == left.iso:
-        return DateRelation.CLOSE
-    return DateRelation.CLOSE if OSA.distance(left_digits, right_digits) <= 1 else DateRelation.DIFFER
+    is_swapped = left.day_month_swapped_iso == right.iso or right.day_month_swapped_iso == left.iso
+    is_close = is_swapped or OSA.distance(left_digits, right_digits) <= 1
+    return DateRelation.CLOSE if is_close else DateRelation.DIFFER

@@ -253,8 +253,10 @@ def convert_docx(content: bytes, name: str) -> ConvertedFile:
     main_part = _Part(word_file, targets)
     try:
         body = main_part.render_children(document)
-        headers = [_render_part(word_file, targets, reference) for reference in _list_references(document, "header")]
-        footers = [_render_part(word_file, targets, reference) for reference in _list_references(document, "footer")]
+        headers, footers = (
+            [_render_part(word_file, targets, reference) for reference in _list_references(document, kind)]
+            for kind in ("header", "footer")
+        )
         notes = [_render_notes(word_file, targets, kind) for kind in word_file.note_references]
     except RecursionError:
         raise build_damaged_error(name) from None

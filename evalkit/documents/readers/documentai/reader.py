@@ -202,8 +202,9 @@ class DocumentAiReader:
             skip_human_review=True,
         )
         try:
-            response = self._call_with_retries(partial(client.process_document, request=request))
-            process_response = documentai.ProcessResponse.pb(response)
+            process_response = documentai.ProcessResponse.pb(
+                self._call_with_retries(partial(client.process_document, request=request))
+            )
         except Exception as error:  # noqa: BLE001 - as above; the error may quote the document: not chained
             raise _build_document_error(_find_api_failure(error), file_name) from None
         if not process_response.HasField("document"):
@@ -245,8 +246,9 @@ class DocumentAiReader:
             client = Client(transport=_create_insecure_transport(endpoint))
         else:
             try:
-                host = endpoint.removeprefix("https://")
-                client = Client(client_options={"api_endpoint": host}, transport=self.transport)
+                client = Client(
+                    client_options={"api_endpoint": endpoint.removeprefix("https://")}, transport=self.transport
+                )
             except GoogleAuthError as error:
                 failure = _find_api_failure(error)
                 raise UsageError(failure.message, code=failure.code, remedy=failure.remedy) from None

@@ -290,8 +290,10 @@ class PageWithKnownWords:
 
 
 def _read_anchored_text(layout: Any, response_text: str) -> str:
-    segments = layout.text_anchor.text_segments
-    return "".join(response_text[max(segment.start_index, 0) : max(segment.end_index, 0)] for segment in segments)
+    return "".join(
+        response_text[max(segment.start_index, 0) : max(segment.end_index, 0)]
+        for segment in layout.text_anchor.text_segments
+    )
 
 
 def _read_recognised_tokens(response_page: Any, response_text: str, content: PageContent) -> dict[PageToken, int]:
@@ -528,11 +530,10 @@ def _match_words_with_known_tokens(
             ):
                 matched_indices[word_index] = token_index
                 used_indices.add(token_index)
-    fallback_box = region or (0.0, 0.0, 0.0, 0.0)
     return [
         nearby_tokens[matched_indices[word_index]]
         if word_index in matched_indices
-        else _build_token(word, fallback_box, known_page.content)
+        else _build_token(word, region or _UNPLACED_BOX, known_page.content)
         for word_index, word in enumerate(words)
     ]
 
