@@ -15,6 +15,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.page_content import PageLine, PageToken
 
@@ -76,7 +77,7 @@ def find_aligned_tables(text_rows: Sequence[TextRow]) -> Iterator[AlignedTable]:
     rows = [
         _Row(
             row,
-            _split_into_cells(row),
+            [cell for line in row for cell in _split_into_cells(line)],
             "  ".join(line.text for line in row),
             median(line.y1 for line in row),
             median(line.font_size for line in row),
@@ -91,16 +92,10 @@ def find_aligned_tables(text_rows: Sequence[TextRow]) -> Iterator[AlignedTable]:
         index = table.end_row if table else index + 1
 
 
-def _split_into_cells(row: TextRow) -> list[_Cell]:
-    cells: list[_Cell] = []
-    for line in row:
-        tokens, min_gap, start = line.tokens, _MIN_CELL_GAP * line.font_size, 0
-        for position, (left, right) in enumerate(pairwise(tokens), 1):
-            if right[1] - left[3] >= min_gap:
-                cells.append(tokens[start:position])
-                start = position
-        cells.append(tokens[start:])
-    return cells
+def _split_into_cells(line: PageLine) -> list[_Cell]:
+    min_gap = _MIN_CELL_GAP * line.font_size
+    runs = split_into_runs(line.tokens, lambda cell, token: token.x0 - cell[-1].x1 < min_gap)
+    return [tuple(run) for run in runs]
 
 
 def _read_table(rows: Sequence[_Row], first: int) -> AlignedTable | None:

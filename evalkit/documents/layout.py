@@ -23,6 +23,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal
 
+from evalkit.core.grouping import group_by
 from evalkit.documents.aligned_tables import TextRow, find_aligned_tables
 from evalkit.documents.bundle import BlockType, enclose_boxes
 from evalkit.documents.furniture import find_stamp_line_indices, is_stamp_line
@@ -304,13 +305,13 @@ def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBloc
     """
     lines_by_cell: dict[tuple[float, float], list[PageLine]] = {}
     for line in lines:
-        tokens_by_cell: dict[tuple[float, float], list[PageToken]] = {}
-        for token in line.tokens:
-            cell = grid.find_nearest_cell((token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2)
-            tokens_by_cell.setdefault((cell.y0, cell.x0), []).append(token)
-        for corner, tokens in tokens_by_cell.items():
+        tokens_by_cell = group_by(
+            line.tokens,
+            lambda token: grid.find_nearest_cell((token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2),
+        )
+        for cell, tokens in tokens_by_cell.items():
             cell_line = line if len(tokens_by_cell) == 1 else PageLine(tuple(tokens), line.font_size, line.bold_share)
-            lines_by_cell.setdefault(corner, []).append(cell_line)
+            lines_by_cell.setdefault((cell.y0, cell.x0), []).append(cell_line)
     word_counts = {corner: sum(len(line.tokens) for line in cell_lines) for corner, cell_lines in lines_by_cell.items()}
     if max(word_counts.values(), default=0) > _MAX_CELL_WORDS:
         return None

@@ -13,6 +13,8 @@ from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
+from evalkit.core.grouping import group_by, group_pairs, split_into_runs
+
 #: Points: parallel lines nearer to each other are one line, and a line that ends nearer to another touches it.
 _TOLERANCE = 2.5
 #: A page with more lines than this shows a drawing or a diagram, and the search for tables would take seconds.
@@ -110,14 +112,10 @@ def find_rule_stacks(horizontal_rules: Iterable[RulingLine]) -> list[list[Ruling
 
 def _merge_rules(rules: Iterable[RulingLine]) -> list[RulingLine]:
     """Merge parallel rules that are nearly at one position and overlap or touch."""
-    levels: list[list[RulingLine]] = []
-    for rule in sorted(rules):
-        if levels and rule.position - levels[-1][-1].position <= _TOLERANCE:
-            levels[-1].append(rule)
-        else:
-            levels.append([rule])
     merged_rules: list[RulingLine] = []
-    for level_rules in levels:
+    for level_rules in split_into_runs(
+        sorted(rules), lambda level, rule: rule.position - level[-1].position <= _TOLERANCE
+    ):
         position = level_rules[0].position
         for rule in sorted(level_rules, key=lambda rule: rule.start):
             last = merged_rules[-1] if merged_rules else None
@@ -157,11 +155,8 @@ def _find_following_crossings(
     ``crossings`` has, by x and y, the index of the vertical and of the horizontal rule. ``rule_index`` selects the rule
     of each such pair (0 or 1), ``coordinate_index`` the coordinate that grows along the rule (0 for x, 1 for y).
     """
-    points_by_rule: dict[int, list[tuple[float, float]]] = {}
-    for point, rules in crossings.items():
-        points_by_rule.setdefault(rules[rule_index], []).append(point)
     following_points: dict[tuple[float, float], list[tuple[float, float]]] = {}
-    for points in points_by_rule.values():
+    for points in group_by(crossings, lambda point: crossings[point][rule_index]).values():
         points.sort(key=itemgetter(coordinate_index))
         following_points |= {point: points[index:] for index, point in enumerate(points, 1)}
     return following_points
@@ -188,10 +183,7 @@ def _find_smallest_cell(
 
 
 def _group_touching_cells(cells: list[GridCell]) -> list[list[GridCell]]:
-    cells_by_corner: dict[tuple[float, float], list[GridCell]] = {}
-    for cell in cells:
-        for corner in _list_corners(cell):
-            cells_by_corner.setdefault(corner, []).append(cell)
+    cells_by_corner = group_pairs((corner, cell) for cell in cells for corner in _list_corners(cell))
     cell_groups: list[list[GridCell]] = []
     grouped_cells: set[GridCell] = set()
     for first_cell in cells:

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from PIL import Image
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.quality import OcrWord
 from evalkit.errors import DocumentError
@@ -102,14 +103,10 @@ def _compare_readings(word: OcrWord, second: str, group_size: int) -> tuple[OcrW
 
 def _group_words_to_read_again(words: Sequence[OcrWord]) -> list[list[int]]:
     """Group the positions of words to read again, near numbers together."""
-    groups: list[list[int]] = []
-    for position, word in enumerate(words):
-        if _must_be_read_again(word):
-            if groups and _are_near_numbers(words[groups[-1][-1]], word, position - groups[-1][-1]):
-                groups[-1].append(position)
-            else:
-                groups.append([position])
-    return groups
+    return split_into_runs(
+        (position for position, word in enumerate(words) if _must_be_read_again(word)),
+        lambda group, position: _are_near_numbers(words[group[-1]], words[position], position - group[-1]),
+    )
 
 
 def _are_near_numbers(left: OcrWord, right: OcrWord, distance: int) -> bool:

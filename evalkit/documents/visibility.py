@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from PIL import Image, ImageChops
 
+from evalkit.core.grouping import group_pairs
 from evalkit.documents.font_spoofing import find_misleading_characters
 from evalkit.documents.mupdf import load_pymupdf
 
@@ -172,19 +173,18 @@ class PageVisibilityInspector:
 
         Lines are left out; empty if only words were painted.
         """
-        paint_by_band: dict[int, list[tuple[str, Rect]]] = {}
         if not self.image_areas and all(block["type"] == TEXT_BLOCK or block["stroked"] for block in self.blocks):
-            return paint_by_band
+            return {}
         paint_events = list(
             dropwhile(
                 lambda paint_event: paint_event[0] != _TEXT_PAINT, self._record_paint(_LAYERING_CALLS).paint_events
             )
         )
-        if any(kind != _TEXT_PAINT for kind, _ in paint_events):
-            for paint_event in paint_events:
-                for band in self._get_band_range(paint_event[1]):
-                    paint_by_band.setdefault(band, []).append(paint_event)
-        return paint_by_band
+        if all(kind == _TEXT_PAINT for kind, _ in paint_events):
+            return {}
+        return group_pairs(
+            (band, paint_event) for paint_event in paint_events for band in self._get_band_range(paint_event[1])
+        )
 
     @property
     def has_gradients(self) -> bool:
@@ -282,12 +282,12 @@ class PageVisibilityInspector:
     @cached_property
     def _vectors_by_band(self) -> dict[int, list[tuple[int, Rect]]]:
         """Number and area of each drawing after the first words, by band of the page."""
-        vectors_by_band: dict[int, list[tuple[int, Rect]]] = {}
-        for block in dropwhile(lambda block: block["type"] != TEXT_BLOCK, self.blocks):
-            if block["type"] == VECTOR_BLOCK:
-                for band in self._get_band_range(block["bbox"]):
-                    vectors_by_band.setdefault(band, []).append((block["number"], block["bbox"]))
-        return vectors_by_band
+        return group_pairs(
+            (band, (block["number"], block["bbox"]))
+            for block in dropwhile(lambda block: block["type"] != TEXT_BLOCK, self.blocks)
+            if block["type"] == VECTOR_BLOCK
+            for band in self._get_band_range(block["bbox"])
+        )
 
     def _get_band_range(self, rect: Rect) -> range:
         first, last = (int(min(max(0.0, y), self.height) // _BAND_HEIGHT) for y in (rect[1], rect[3]))

@@ -17,6 +17,7 @@ from typing import Any
 
 from PIL import Image
 
+from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import Box, Identifier, IdentifierKind, Page, enclose_boxes
 from evalkit.documents.identity.identifier_values import normalise_identifier
 from evalkit.documents.identity.page_identity import find_patient_identifiers
@@ -69,9 +70,7 @@ def _find_bars(rects: Iterable[Rect], sideways: int) -> Iterator[Rect]:
 
     ``sideways`` is 0 for bars side by side, 1 for bars one above the other.
     """
-    rows: dict[tuple[float, float], list[Rect]] = {}
-    for rect in rects:
-        rows.setdefault((round(rect[1 - sideways], 1), round(rect[3 - sideways], 1)), []).append(rect)
+    rows = group_by(rects, lambda rect: (round(rect[1 - sideways], 1), round(rect[3 - sideways], 1)))
     for row in rows.values():
         widths = [rect[2 + sideways] - rect[sideways] for rect in row]
         span = max(rect[2 + sideways] for rect in row) - min(rect[sideways] for rect in row)

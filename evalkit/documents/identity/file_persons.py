@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import Identifier, Page, PageStatus
 from evalkit.documents.identity.same_person import (
     PersonComparison,
@@ -133,13 +134,12 @@ def _fill_in_missing_issuers(identities: Sequence[PagePatientIdentity]) -> list[
 
     The nearest earlier page with such a number counts; without one, the first page.
     """
-    issuers_by_form: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for identity in identities:
-        for identifier in identity.identifiers:
-            if identifier.issuer:
-                issuers_by_form.setdefault(get_kind_and_number_shape(identifier), []).append(
-                    (identity.page_num, identifier.issuer)
-                )
+    issuers_by_form = group_pairs(
+        (get_kind_and_number_shape(identifier), (identity.page_num, identifier.issuer))
+        for identity in identities
+        for identifier in identity.identifiers
+        if identifier.issuer
+    )
 
     def complete(identifier: Identifier, page_num: int) -> Identifier:
         issuers = issuers_by_form.get(get_kind_and_number_shape(identifier))

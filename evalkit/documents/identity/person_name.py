@@ -14,6 +14,7 @@ from itertools import permutations
 
 from rapidfuzz.distance import OSA
 
+from evalkit.core.grouping import group_pairs
 from evalkit.core.package_tables import PatternTable, load_package_table
 from evalkit.documents.identity.written_dates import WRITTEN_DATE_PATTERN
 
@@ -78,11 +79,9 @@ def get_word_list_for_names(list_name: str) -> frozenset[str]:
 
 @cache
 def _load_nickname_rows_by_name() -> dict[str, frozenset[int]]:
-    rows_by_name: dict[str, set[int]] = {}
-    for index, row in enumerate(load_identity_words()["nicknames"]["rows"].split(";")):
-        for name in row.split():
-            rows_by_name.setdefault(name, set()).add(index)
-    return {name: frozenset(rows) for name, rows in rows_by_name.items()}
+    rows = enumerate(load_identity_words()["nicknames"]["rows"].split(";"))
+    rows_by_name = group_pairs((name, index) for index, row in rows for name in row.split())
+    return {name: frozenset(indices) for name, indices in rows_by_name.items()}
 
 
 def fold_to_plain_capitals(text: str) -> str:
