@@ -113,7 +113,7 @@ def find_picture_reasons(
     """
     shown_pages = [page for page in bundle.pages if page.status not in (PageStatus.BLANK, PageStatus.FAILED)]
     reasons_by_page: dict[int, set[PictureReason]] = {
-        page.page_num: set(_find_reasons_in_text(page)) for page in shown_pages
+        page.page_num: _find_reasons_in_text(page) for page in shown_pages
     }
     stamps_by_page: dict[int, list[_Rectangle]] = {}
     for page in shown_pages:
@@ -136,15 +136,15 @@ def find_picture_reasons(
     }
 
 
-def _find_reasons_in_text(page: Page) -> Iterator[PictureReason]:
-    if page.status is PageStatus.IMAGE:
-        yield "image"
+def _find_reasons_in_text(page: Page) -> set[PictureReason]:
     is_read_poorly = page.quality is not None and page.quality < GOOD_SCORE
-    if is_read_poorly or page.problems or page.unread or page.damage:
-        yield "poor"
-    # Printed tables are in the text, cell by cell; of recognised ones the columns are guessed.
-    if page.layout_metadata.has_tables and page.status is PageStatus.OCR:
-        yield "table"
+    reasons: dict[PictureReason, bool] = {
+        "image": page.status is PageStatus.IMAGE,
+        "poor": is_read_poorly or bool(page.problems or page.unread or page.damage),
+        # Printed tables are in the text, cell by cell; of recognised ones the columns are guessed.
+        "table": page.layout_metadata.has_tables and page.status is PageStatus.OCR,
+    }
+    return {reason for reason, is_present in reasons.items() if is_present}
 
 
 def _may_have_marks(opened_pdf: OpenedPdf, page_number: int) -> bool:

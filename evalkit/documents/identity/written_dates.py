@@ -65,9 +65,8 @@ def parse_written_date(text: str) -> WrittenDate | None:
     numbers = [int(part) for part in parts if part.isdigit()]
     exchanged: tuple[int, int, int] | None = None
     if months and len(numbers) == 2:
-        day, year, month = min(numbers) if max(numbers) > 31 else numbers[0], numbers[1], months[0]
-        if numbers[0] > day:
-            year = numbers[0]
+        day, month = min(numbers) if max(numbers) > 31 else numbers[0], months[0]
+        year = numbers[0] if numbers[0] > day else numbers[1]
     elif len(numbers) == 1 and len(parts[0]) == 8:
         year, month, day = numbers[0] // 10_000, numbers[0] // 100 % 100, numbers[0] % 100
     elif len(numbers) == 3 and len(parts[0]) == 4:
