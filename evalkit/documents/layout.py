@@ -318,10 +318,9 @@ def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBloc
     cells_per_row, used_columns = Counter(y for y, _ in lines_by_cell), {x for _, x in lines_by_cell}
     columns = [x for x in grid.column_edges if x in used_columns]
     rows = [y for y in grid.row_edges if y in cells_per_row]
-    if len(columns) < 2 or len(rows) < 2:
-        return None
+    lone_word_count = sum(count for (y, _), count in word_counts.items() if cells_per_row[y] == 1)
     # If most words are in rows with one filled cell, the frame is a form's layout, too.
-    if 2 * sum(count for (y, _), count in word_counts.items() if cells_per_row[y] == 1) > sum(word_counts.values()):
+    if len(columns) < 2 or len(rows) < 2 or 2 * lone_word_count > sum(word_counts.values()):
         return None
     return LayoutBlock(
         "table",
@@ -599,24 +598,22 @@ def _is_paragraph_break(
     above: TextRow, below: TextRow, paragraph_rows: list[TextRow], right_edge: float, line_pitch: float
 ) -> bool:
     font_size = above[0].font_size
-    if _is_tabular(above) or _is_tabular(below) or _has_list_marker(below):
-        return True
     # A bold phrase may continue on the next line, so a partly bold line belongs to bold as well as to plain lines.
-    if _has_size_change_or_gap(above, below, line_pitch) or {
-        _classify_font_weight(above),
-        _classify_font_weight(below),
-    } == {
-        "bold",
-        "plain",
-    }:
-        return True
-    free_width = right_edge - above[-1].x1
+    is_weight_changed = {_classify_font_weight(above), _classify_font_weight(below)} == {"bold", "plain"}
     first_token = below[0].tokens[0]
     slack = font_size + 0.03 * (right_edge - paragraph_rows[0][0].x0)
-    if first_token.x1 - first_token.x0 + 0.3 * font_size < free_width - slack:
-        return True
+    had_room = first_token.x1 - first_token.x0 + 0.3 * font_size < right_edge - above[-1].x1 - slack
     # An indented line begins a paragraph, except in a list item, whose lines after the first are all indented.
-    return not _has_list_marker(paragraph_rows[0]) and below[0].x0 > above[0].x0 + font_size and len(paragraph_rows) > 1
+    is_indented = below[0].x0 > above[0].x0 + font_size and len(paragraph_rows) > 1
+    return (
+        _is_tabular(above)
+        or _is_tabular(below)
+        or _has_list_marker(below)
+        or _has_size_change_or_gap(above, below, line_pitch)
+        or is_weight_changed
+        or had_room
+        or (is_indented and not _has_list_marker(paragraph_rows[0]))
+    )
 
 
 def _estimate_right_edges(rows: list[TextRow], line_pitch: float) -> list[float]:

@@ -154,9 +154,11 @@ def _may_have_marks(opened_pdf: OpenedPdf, page_number: int) -> bool:
     """
     try:
         page = opened_pdf.document.load_page(page_number - 1)
-        if page.first_annot or page.first_widget:
-            return True
-        if any("text" not in operation and "path" not in operation for operation, _ in page.get_bboxlog()):
+        if (
+            page.first_annot
+            or page.first_widget
+            or any("text" not in operation and "path" not in operation for operation, _ in page.get_bboxlog())
+        ):
             return True
         small_piece_count = 0
         for piece_kind, *points in (piece for path in page.get_cdrawings() for piece in path["items"]):

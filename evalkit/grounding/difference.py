@@ -199,9 +199,8 @@ def _find_next_token_span(token: Token, text: str, position: int) -> tuple[int, 
     ):
         return token_start, token_start + len(token.text)
     divided_match = re.compile(_WORD_DIVISION.join(map(re.escape, token.text))).search(text, position)
-    if divided_match is None or normalise_characters(text[position : divided_match.start()]) != token.gap_before:
-        return None
-    return divided_match.span()
+    is_next = divided_match and normalise_characters(text[position : divided_match.start()]) == token.gap_before
+    return divided_match.span() if divided_match and is_next else None
 
 
 def _encode_words_as_letters(*token_sequences: Sequence[Token]) -> list[str]:
@@ -473,14 +472,15 @@ def _is_misprint(quote_word: str, page_word: str, is_ocr_text: bool, is_known_wo
         return not _has_term_changing_affix(quote_word, page_word) and _is_typical_misprint(
             page_word, quote_word, is_dictionary_word=is_known_word(quote_word, _IMPOSSIBLE_USE_COUNT)
         )
-    if (
-        not (quote_word.isalpha() and page_word.isalpha())
-        or quote_word in load_kind_by_word()
-        or is_known_word(quote_word, 1)
-    ):
-        return False
-    return not _has_term_changing_affix(quote_word, page_word) and _is_typical_misprint(
-        quote_word, page_word, is_dictionary_word=is_known_word(page_word, _IMPOSSIBLE_USE_COUNT)
+    return (
+        quote_word.isalpha()
+        and page_word.isalpha()
+        and quote_word not in load_kind_by_word()
+        and not is_known_word(quote_word, 1)
+        and not _has_term_changing_affix(quote_word, page_word)
+        and _is_typical_misprint(
+            quote_word, page_word, is_dictionary_word=is_known_word(page_word, _IMPOSSIBLE_USE_COUNT)
+        )
     )
 
 

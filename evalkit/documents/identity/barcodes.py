@@ -203,9 +203,8 @@ def _merge_printed_and_coded(printed: Identifier | None, coded: Identifier, *, i
         return coded
     if printed.normal == coded.normal:
         return printed.model_copy(update={"source": "barcode", "confidence": 1.0})
-    if is_ocr_text and len(printed.normal) == len(coded.normal):
-        return coded.model_copy(update={"box": printed.box})
-    return printed
+    is_misread = is_ocr_text and len(printed.normal) == len(coded.normal)
+    return coded.model_copy(update={"box": printed.box}) if is_misread else printed
 
 
 def _read_barcode_identifiers(

@@ -248,13 +248,11 @@ def _compare_family_names(left: tuple[str, ...], right: tuple[str, ...], is_ocr_
         return NameAgreement.AGREE
     shorter, longer = sorted((left_core, right_core), key=len)
     whole_words = [word for word in shorter if len(word) > 1]
-    if whole_words and all(
+    is_initial = len(shorter) == 1 and len(shorter[0]) == 1 and longer[0].startswith(shorter[0])
+    is_part = bool(whole_words) and all(
         any(_are_name_words_alike(word, other, is_ocr_text) for other in longer) for word in whole_words
-    ):
-        return NameAgreement.COMPATIBLE
-    if len(shorter) == 1 and len(shorter[0]) == 1 and longer[0].startswith(shorter[0]):
-        return NameAgreement.COMPATIBLE
-    return NameAgreement.DIFFER
+    )
+    return NameAgreement.COMPATIBLE if is_initial or is_part else NameAgreement.DIFFER
 
 
 def _compare_given_names(left: tuple[str, ...], right: tuple[str, ...], is_ocr_text: bool) -> NameAgreement:
@@ -293,10 +291,8 @@ def _compare_names_one_of_single_word(left: PersonName, right: PersonName, is_oc
     left_words, right_words = (*left.given_names, *left.family_names), (*right.given_names, *right.family_names)
     if any(_are_name_words_alike(word, other, is_ocr_text) for word in left_words for other in right_words):
         return NameAgreement.AGREE if len(left_words) == len(right_words) else NameAgreement.COMPATIBLE
-    joined = {"".join(order) for words in (left_words, right_words) for order in permutations(words[:3])}
-    if len(joined) < len(list(permutations(left_words[:3]))) + len(list(permutations(right_words[:3]))):
-        return NameAgreement.AGREE
-    return NameAgreement.DIFFER
+    joined = ["".join(order) for words in (left_words, right_words) for order in permutations(words[:3])]
+    return NameAgreement.AGREE if len(set(joined)) < len(joined) else NameAgreement.DIFFER
 
 
 def _is_one_initial_of_other(left: str, right: str) -> bool:

@@ -200,9 +200,8 @@ def _compare_birth_dates(
     is_exchanged = (
         right_date.iso == left_date.day_month_swapped_iso or left_date.iso == right_date.day_month_swapped_iso
     )
-    if relation is DateRelation.CLOSE and not (is_ocr_text or is_exchanged):
-        return _FactOutcome("differ", left_birth, right_birth)
-    return _FactOutcome(relation.value, left_birth, right_birth)
+    is_other_day = relation is DateRelation.CLOSE and not (is_ocr_text or is_exchanged)
+    return _FactOutcome("differ" if is_other_day else relation.value, left_birth, right_birth)
 
 
 def parse_birth_date(birth: Identifier, age: Identifier | None) -> WrittenDate | None:

@@ -79,9 +79,8 @@ def parse_written_date(text: str) -> WrittenDate | None:
     else:
         return None
     iso = _build_iso_date(year, month, day)
-    if iso is None:
-        return None
-    return WrittenDate(iso, _build_iso_date(*exchanged) if exchanged else None, has_short_year=year < 100)
+    exchanged_iso = _build_iso_date(*exchanged) if exchanged else None
+    return WrittenDate(iso, exchanged_iso, has_short_year=year < 100) if iso else None
 
 
 def _build_iso_date(year: int, month: int, day: int) -> str | None:

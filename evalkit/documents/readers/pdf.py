@@ -207,9 +207,9 @@ def determine_page_status(content: PageContent, layout_blocks: Sequence[LayoutBl
     body_word_count = sum(len(block.tokens) for block in layout_blocks if not block.is_furniture)
     is_mostly_ocr_layer = content.ocr_layer_share > 0.5  # a scanner added the text of its images
     image_limits = _IMAGE_PAGE_LIMITS[-1:] if is_mostly_ocr_layer else _IMAGE_PAGE_LIMITS
-    if any(content.image_share >= min_share and body_word_count < max_words for min_share, max_words in image_limits):
-        return PageStatus.IMAGE
-    if content.shape_count >= _OUTLINE_PAGE_LIMITS[0] and body_word_count < _OUTLINE_PAGE_LIMITS[1]:
+    if any(
+        content.image_share >= min_share and body_word_count < max_words for min_share, max_words in image_limits
+    ) or (content.shape_count >= _OUTLINE_PAGE_LIMITS[0] and body_word_count < _OUTLINE_PAGE_LIMITS[1]):
         return PageStatus.IMAGE
     if any(_REPLACEMENT_CHARACTER in line.text for line in content.visible_lines):
         text = join_block_text(layout_blocks)
