@@ -135,7 +135,12 @@ def _find_extent(rows: Sequence[_Row], first: int) -> tuple[int, list[_Span]]:
     end, step_limit = first + 1, _MAX_HEADER_STEP * font_size
     for index in range(first + 1, len(rows) if gutters else 0):
         row, step = rows[index], rows[index].bottom - rows[index - 1].bottom
-        if step > step_limit or not 0.5 < row.font_size / font_size < 2 or _is_prose_or_form(row):
+        if (
+            step > step_limit
+            or not 0.5 < row.font_size / font_size < 2
+            or any(len(cell) > _MAX_LINE_WORDS for cell in row.cells)  # prose
+            or _FORM_OR_LIST.search(row.text)
+        ):
             break
         row_spans = _measure_spans(row)
         if len(row_spans) > 1:
@@ -151,10 +156,6 @@ def _find_extent(rows: Sequence[_Row], first: int) -> tuple[int, list[_Span]]:
         if index > first + 1 and step > _OVERLAP_STEP * font_size:
             step_limit = min(step_limit, _MAX_ROW_STEP * step)
     return end, spans
-
-
-def _is_prose_or_form(row: _Row) -> bool:
-    return any(len(cell) > _MAX_LINE_WORDS for cell in row.cells) or bool(_FORM_OR_LIST.search(row.text))
 
 
 def _repeats_header(row: _Row) -> bool:

@@ -108,8 +108,7 @@ def _compare_with_references(glyphs: _Glyphs) -> Iterator[str]:
     )
     distances = np.sqrt(np.maximum(squares, 0) / (_SHAPE_WIDTH * _SHAPE_HEIGHT))
     for column, weight in enumerate((_ASPECT_WEIGHT, _HEIGHT_WEIGHT)):
-        differences = np.abs(glyphs.sizes[:, column, None] - references.sizes[:, column])
-        distances += weight * np.minimum(differences, 1)
+        distances += weight * np.minimum(np.abs(glyphs.sizes[:, column, None] - references.sizes[:, column]), 1)
     is_own = glyphs.kinds[:, None] == references.kinds
     own_distances, other_distances = (np.where(mask, distances, np.inf).min(1) for mask in (is_own, ~is_own))
     is_misdrawn = (other_distances <= _MAX_DISTANCE) & (own_distances >= other_distances + _MIN_MARGIN)

@@ -150,8 +150,9 @@ def lay_out_blocks(
             LayoutBlock(_classify_block([row], typography), ((_join_row_tokens([row]),),), is_furniture=True)
         )
         furniture_line_ids.update(map(id, row))
-    body_lines = [line for line in upright_lines if id(line) not in furniture_line_ids]
-    tables, free_lines = _fill_tables(page.grids, body_lines)
+    tables, free_lines = _fill_tables(
+        page.grids, [line for line in upright_lines if id(line) not in furniture_line_ids]
+    )
     open_tables, free_lines = _fill_tables(
         (
             grid
@@ -661,8 +662,8 @@ def _is_tabular(row: TextRow) -> bool:
 
 
 def _has_list_marker(row: TextRow) -> bool:
-    is_only_marker = len(row) == 1 and len(row[0].tokens) == 1
-    return not is_only_marker and _LIST_MARKER.fullmatch(row[0].tokens[0].text) is not None
+    has_text_behind = len(row) > 1 or len(row[0].tokens) > 1
+    return has_text_behind and _LIST_MARKER.fullmatch(row[0].tokens[0].text) is not None
 
 
 def _classify_font_weight(row: TextRow) -> Literal["bold", "plain", "mixed"]:

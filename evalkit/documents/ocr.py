@@ -245,8 +245,11 @@ def _prepare_grey_image(image: Image.Image) -> tuple[Image.Image, float]:
         white_background.alpha_composite(image.convert("RGBA"))
         image = white_background
     grey = image.convert("L")
-    pixel_count = max(grey.width * grey.height, 1)
-    scale = min(1.0, _MAX_IMAGE_SIDE / max(*grey.size, 1), math.sqrt(_MAX_IMAGE_PIXELS / pixel_count))
+    scale = min(
+        1.0,
+        _MAX_IMAGE_SIDE / max(*grey.size, 1),
+        math.sqrt(_MAX_IMAGE_PIXELS / max(grey.width * grey.height, 1)),
+    )
     if scale < 1:
         grey = grey.resize((max(round(grey.width * scale), 1), max(round(grey.height * scale), 1)))
     return grey, scale

@@ -76,8 +76,9 @@ def render_opened_page(
             1.0, math.sqrt((max_pixels or MAX_RENDER_PIXELS) / max(pixel_count, 1.0)), _MAX_RENDER_SIDE / longest_side
         )
         fitting_dpi = max_dpi if scale == 1 else max(int(max_dpi * scale), 1)
-        scale_matrix = load_pymupdf().Matrix(fitting_dpi / 72, y_stretch * fitting_dpi / 72)
-        pixmap = page.get_displaylist().get_pixmap(matrix=scale_matrix, alpha=0)
+        pixmap = page.get_displaylist().get_pixmap(
+            matrix=load_pymupdf().Matrix(fitting_dpi / 72, y_stretch * fitting_dpi / 72), alpha=0
+        )
         # ``frombytes`` copies; with ``frombuffer``, Pillow would share memory that is freed with the pixmap.
         return Image.frombytes("RGB", (pixmap.width, pixmap.height), pixmap.samples_mv)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained

@@ -110,13 +110,12 @@ def _group_words_to_read_again(words: Sequence[OcrWord]) -> list[list[int]]:
 
 
 def _are_near_numbers(left: OcrWord, right: OcrWord, distance: int) -> bool:
-    gap = right.x0 - left.x1
     return (
         distance == 1
         and left.line_number == right.line_number
         and _has_digit(left.text)
         and _has_digit(right.text)
-        and gap <= _MAX_GAP * max(left.y1 - left.y0, right.y1 - right.y0)
+        and right.x0 - left.x1 <= _MAX_GAP * max(left.y1 - left.y0, right.y1 - right.y0)
     )
 
 
@@ -130,8 +129,10 @@ def _must_be_read_again(word: OcrWord) -> bool:
 
 @cache
 def _load_token_rules() -> tuple[tuple[re.Pattern[str], int], ...]:
-    rows = load_package_table("evalkit.documents", "second_reading.toml")["token"]
-    return tuple((re.compile(row["pattern"]), row["max_confidence"]) for row in rows)
+    return tuple(
+        (re.compile(row["pattern"]), row["max_confidence"])
+        for row in load_package_table("evalkit.documents", "second_reading.toml")["token"]
+    )
 
 
 def _cut_out(image: Image.Image, words: Sequence[OcrWord]) -> Image.Image:

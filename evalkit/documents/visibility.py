@@ -229,8 +229,7 @@ class PageVisibilityInspector:
         mupdf = self._pymupdf.mupdf
         try:
             size = math.ceil(self.width * self._scale), math.ceil(self.height * self._scale)
-            rgb = mupdf.FzColorspace(mupdf.FzColorspace.Fixed_RGB)
-            pixmap = mupdf.FzPixmap(rgb, *size, mupdf.FzSeparations(), 0)
+            pixmap = mupdf.FzPixmap(mupdf.FzColorspace(mupdf.FzColorspace.Fixed_RGB), *size, mupdf.FzSeparations(), 0)
             mupdf.fz_clear_pixmap_with_value(pixmap, 255)  # white
             device = mupdf.FzDevice(mupdf.FzMatrix(self._scale, 0, 0, self._scale, 0, 0), pixmap)
             if not with_text:
@@ -305,11 +304,10 @@ class PageVisibilityInspector:
 
     def _extract_text_page(self, flags: int) -> Any:
         # Without an infinite clip, text outside the page would be lost; it must be reported as hidden.
-        infinite_rect = self._pymupdf.INFINITE_RECT()
         # ActualText, a file's claim of what its glyphs mean, is ignored: a person does not see it.
         flags |= self._pymupdf.TEXT_PRESERVE_WHITESPACE | self._pymupdf.TEXT_IGNORE_ACTUALTEXT
-        rotation_matrix = self._page.rotation_matrix if self._page.rotation else None
-        return self._page.get_textpage(clip=infinite_rect, flags=flags, matrix=rotation_matrix)
+        matrix = self._page.rotation_matrix if self._page.rotation else None
+        return self._page.get_textpage(clip=self._pymupdf.INFINITE_RECT(), flags=flags, matrix=matrix)
 
     def _record_paint(self, device_calls: Iterable[str]) -> Any:
         mupdf = self._pymupdf.mupdf

@@ -113,8 +113,9 @@ def _iter_context_differences(text: str, start: int, end: int) -> Iterator[Quote
 
 
 def _iter_cues_before(text: str, start: int, end: int) -> Iterator[tuple[ContextCue, str]]:
-    sentence = _extract_clause_before(text, start, crosses_colons=True)
-    label, colon, clause = _fold_case_and_spaces(sentence).rpartition(": ")
+    label, colon, clause = _fold_case_and_spaces(_extract_clause_before(text, start, crosses_colons=True)).rpartition(
+        ": "
+    )
     if not colon and (label_line := PATTERNS["label_line"].search(text, max(start - _MAX_CHARACTERS_BEFORE, 0), start)):
         label = _fold_case_and_spaces(label_line[1])
     label = label.rpartition(": ")[2].strip(" •*-–.0123456789()")
@@ -218,8 +219,9 @@ def _find_negation_before(text: str, start: int, end: int) -> QuoteDifference | 
     if not load_terms("negated", "own").isdisjoint(token.folded for token in tokenise(opening)[:1]):
         return None
     for index, cue in _iter_negations(clause_words, load_terms("negated", "before"), first_index):
-        gap_tokens = tokens[index + len(cue.split()) :]
-        gap = "".join(f"{',' if ',' in token.gap_before else ''} {token.folded}" for token in gap_tokens)
+        gap = "".join(
+            f"{',' if ',' in token.gap_before else ''} {token.folded}" for token in tokens[index + len(cue.split()) :]
+        )
         if not _ends_before_quote(
             "negation_endings", f"{gap}{', ' if clause.rstrip().endswith(',') else ' '}", opening
         ):

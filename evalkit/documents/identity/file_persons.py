@@ -89,7 +89,7 @@ def find_page_range_owner(persons: Iterable[FilePerson], start_page: int, end_pa
 
     If two persons have equally many pages, the one whose page comes first. None if no page states an identity.
     """
-    pages_by_person = [(person, person.list_pages(start_page, end_page)) for person in persons]
+    pages_by_person = ((person, person.list_pages(start_page, end_page)) for person in persons)
     return max(
         ((person, pages) for person, pages in pages_by_person if pages),
         key=lambda pair: (len(pair[1]), -pair[1][0].page_num),

@@ -297,8 +297,7 @@ class LabelSearch:
         return place is not None and place[1] == end and len(self._text[slice(*place)].split()) > 1
 
     def _is_at_line_start(self, position: int) -> bool:
-        line_start = self._text.rfind("\n", 0, position) + 1
-        return not self._text[line_start:position].strip(" \t-•*·")
+        return not self._text[self._text.rfind("\n", 0, position) + 1 : position].strip(" \t-•*·")
 
     def _is_at_cell_start(self, position: int) -> bool:
         before = self._text[max(0, position - 4) : position].rstrip(_SPECKS if self._is_recognised else " -•*·|")

@@ -169,8 +169,8 @@ def _compare_names(left: Identifier | None, right: Identifier | None, is_ocr_tex
     names = (parse_person_name(left.value) if left else None, parse_person_name(right.value) if right else None)
     if left is None or right is None or names[0] is None or names[1] is None:
         return None
-    relation = compare_names(names[0], names[1], is_ocr_text=is_ocr_text)
-    return _FactOutcome(_RELATION_BY_NAME_RELATION[relation], left, right)
+    agreement = compare_names(names[0], names[1], is_ocr_text=is_ocr_text)
+    return _FactOutcome(_RELATION_BY_NAME_RELATION[agreement], left, right)
 
 
 _RELATION_BY_NAME_RELATION: dict[NameAgreement, Literal["agree", "close", "unclear", "differ"]] = {

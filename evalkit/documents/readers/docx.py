@@ -157,8 +157,7 @@ class _Part:
             return ""
         html = self.render_children(element)
         tags = [tag for tag, path in (("b", "rPr/b"), ("i", "rPr/i"), ("s", "rPr/strike")) if _is_on(element, path)]
-        raised = element.find("rPr/vertAlign")
-        tags += {"superscript": ["sup"], "subscript": ["sub"]}.get(_read(raised, "val"), [])
+        tags += {"superscript": ["sup"], "subscript": ["sub"]}.get(_read(element.find("rPr/vertAlign"), "val"), [])
         return "".join(f"<{tag}>" for tag in tags) + html + "".join(f"</{tag}>" for tag in reversed(tags))
 
     def render_paragraph(self, element: Any) -> str:
