@@ -33,7 +33,7 @@ class PatternTable(dict[str, re.Pattern[str]]):
 
     def __missing__(self, name: str) -> re.Pattern[str]:
         table = self._load_table()
-        expressions = self._fragments | table["fragments"] | table["patterns"]
+        expressions = self._fragments | table.get("fragments", {}) | table["patterns"]
         expression = expressions[name]
         while reference := _REFERENCE.search(expression):
             expression = expression.replace(reference[0], expressions[reference[1]])

@@ -16,7 +16,7 @@ from statistics import median
 from typing import NamedTuple
 
 from evalkit.core.grouping import split_into_runs
-from evalkit.core.package_tables import load_package_table
+from evalkit.core.package_tables import PatternTable, load_package_table
 from evalkit.documents.page_content import PageLine, PageToken
 
 TextRow = list[PageLine]
@@ -35,10 +35,8 @@ _OVERLAP_STEP = 0.75
 _MIN_SPACING, _MAX_SPACING = 1.2, 1.85
 #: Cells with more words in a line than this are prose; headings of columns are shorter.
 _MAX_LINE_WORDS, _MAX_HEADING_WORDS = 12, 6
-#: Blank lines to fill in and dotted leaders belong to forms and tables of contents, bullets to lists.
-_FORM_OR_LIST = re.compile(r"_{3,}|[.…]{4,}|(?:^|\s)[•◦▪▫‣∙●○■□❑☐☑☒➢►\uf0a7\uf0b7](?:\s|$)")
-_LABEL = re.compile(r"[^\W\d]:(?:\s|$)")
-_VALUE_START = re.compile(r"[\d<>≤≥$€£]")
+#: Patterns of ``aligned_tables.toml`` by name.
+PATTERNS = PatternTable("evalkit.documents", "aligned_tables.toml")
 
 _Cell = tuple[PageToken, ...]
 _Span = tuple[float, float]
@@ -66,10 +64,8 @@ class _Row(NamedTuple):
 
 
 @cache
-def _load_header_table() -> tuple[frozenset[str], re.Pattern[str]]:
-    """Load the words of headings, and the pattern of headings with digits."""
-    table = load_package_table("evalkit.documents", "aligned_tables.toml")
-    return frozenset(table["header_words"].split()), re.compile(table["header_with_digits"], re.IGNORECASE)
+def _load_header_words() -> frozenset[str]:
+    return frozenset(load_package_table("evalkit.documents", "aligned_tables.toml")["header_words"].split())
 
 
 def find_aligned_tables(text_rows: Sequence[TextRow]) -> Iterator[AlignedTable]:
@@ -101,7 +97,7 @@ def _split_into_cells(line: PageLine) -> list[_Cell]:
 def _read_table(rows: Sequence[_Row], first: int) -> AlignedTable | None:
     """Read the table whose header begins with row ``first``; None if it does not."""
     header = rows[first]
-    if _LABEL.search(header.text) or _FORM_OR_LIST.search(header.text):
+    if PATTERNS["label"].search(header.text) or PATTERNS["form_or_list"].search(header.text):
         return None
     end, spans = _find_extent(rows, first)
     if end - first < 3:
@@ -139,7 +135,7 @@ def _find_extent(rows: Sequence[_Row], first: int) -> tuple[int, list[_Span]]:
             step > step_limit
             or not 0.5 < row.font_size / font_size < 2
             or any(len(cell) > _MAX_LINE_WORDS for cell in row.cells)  # prose
-            or _FORM_OR_LIST.search(row.text)
+            or PATTERNS["form_or_list"].search(row.text)
         ):
             break
         row_spans = _measure_spans(row)
@@ -292,7 +288,7 @@ def _find_row_starts(rows: Sequence[_Row], lines: Sequence[list[list[PageToken]]
 def _has_header(texts: Sequence[Sequence[str]], *, is_bold: bool) -> bool:
     """Return True if the first row of cells names the columns of the others."""
     header, body = texts[0], [row for row in texts[1:] if sum(map(bool, row)) > 1]
-    label_count = sum(any(map(_LABEL.search, row)) for row in body)
+    label_count = sum(any(map(PATTERNS["label"].search, row)) for row in body)
     has_numbers = any(map(str.isdigit, "".join(cell for row in body for cell in row)))
     if (
         len(body) < (2 if has_numbers and len(header) > 2 else 3)
@@ -316,16 +312,14 @@ def _weigh_heading(heading: str, cells: Sequence[str]) -> int:
         return 1
     number_count = sum(any(map(str.isdigit, cell)) for cell in cells)
     is_text = not any(map(str.isdigit, heading))
-    return -1 if _VALUE_START.match(heading) else int(is_text and number_count >= max(2, 0.8 * len(cells)))
+    return -1 if PATTERNS["value_start"].match(heading) else int(is_text and number_count >= max(2, 0.8 * len(cells)))
 
 
 def _names_column(text: str) -> bool:
     """Return True if at least half of a cell's words are usual in headings of columns."""
-    header_words, header_with_digits = _load_header_table()
     words = re.findall(r"[^\W\d_]+", text.casefold())
-    return bool(header_with_digits.fullmatch(text)) or 2 * sum(word in header_words for word in words) >= max(
-        len(words), 1
-    )
+    known_count = len([word for word in words if word in _load_header_words()])
+    return bool(PATTERNS["header_with_digits"].fullmatch(text)) or 2 * known_count >= max(len(words), 1)
 
 
 def _join_text(cell: Sequence[PageToken]) -> str:

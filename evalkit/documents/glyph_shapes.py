@@ -122,14 +122,17 @@ def _compare_with_references(glyphs: _Glyphs) -> Iterator[str]:
 @cache
 def _load_references() -> _Glyphs:
     mupdf = load_pymupdf().mupdf
-    drawn_fonts = []
-    for name in _REFERENCE_FONTS:
-        font = mupdf.fz_new_base14_font(name)
-        claims = [
-            (mupdf.ll_fz_encode_character(font.m_internal, ord(character)), character)
-            for character in _REFERENCE_CHARACTERS
-        ]
-        drawn_fonts.append(_draw_glyphs(font.m_internal, claims))
+    fonts = map(mupdf.fz_new_base14_font, _REFERENCE_FONTS)
+    drawn_fonts = [
+        _draw_glyphs(
+            font.m_internal,
+            [
+                (mupdf.ll_fz_encode_character(font.m_internal, ord(character)), character)
+                for character in _REFERENCE_CHARACTERS
+            ],
+        )
+        for font in fonts
+    ]
     characters, *arrays = zip(*drawn_fonts, strict=True)
     return _Glyphs([*chain(*characters)], *map(np.concatenate, arrays))
 

@@ -9,17 +9,23 @@ import pytest
 
 import evalkit
 from evalkit.core.package_tables import PatternTable, load_package_table
-from evalkit.documents.identity.person_name import PATTERNS as IDENTITY_PATTERNS
-from evalkit.grounding.critical_terms import PATTERNS as GROUNDING_PATTERNS
+from evalkit.documents import aligned_tables, html_layout
+from evalkit.documents.identity import person_name
+from evalkit.grounding import critical_terms
 
-TABLES = [("evalkit.documents.identity", IDENTITY_PATTERNS), ("evalkit.grounding", GROUNDING_PATTERNS)]
+TABLES = [
+    ("evalkit.documents.identity", "patterns.toml", "*.py", person_name.PATTERNS),
+    ("evalkit.grounding", "patterns.toml", "*.py", critical_terms.PATTERNS),
+    ("evalkit.documents", "html_layout.toml", "html_layout.py", html_layout.PATTERNS),
+    ("evalkit.documents", "aligned_tables.toml", "aligned_tables.py", aligned_tables.PATTERNS),
+]
 
 
-@pytest.mark.parametrize(("package", "patterns"), TABLES, ids=lambda value: value if isinstance(value, str) else "")
-def test_each_pattern_is_compiled_and_used(package: str, patterns: PatternTable) -> None:
+@pytest.mark.parametrize(("package", "table_file", "modules", "patterns"), TABLES, ids=[row[0] for row in TABLES])
+def test_each_pattern_is_compiled_and_used(package: str, table_file: str, modules: str, patterns: PatternTable) -> None:
     folder = Path(evalkit.__file__).parent.joinpath(*package.split(".")[1:])
-    sources = "".join(path.read_text("utf-8") for path in folder.glob("*.py"))
-    rows = load_package_table(package, "patterns.toml")["patterns"]
+    sources = "".join(path.read_text("utf-8") for path in folder.glob(modules))
+    rows = load_package_table(package, table_file)["patterns"]
     names = set(re.findall(r'\bPATTERNS\["(\w+)"\]', sources))
     references = set(re.findall(r"\{([a-z_]+)\}", " ".join(rows.values())))
     assert names <= rows.keys() <= names | references

@@ -36,7 +36,7 @@ class NameAgreement(StrEnum):
     """Result of comparing two names, the best first."""
 
     AGREE = "agree"
-    COMPATIBLE = "compatible"
+    COMPATIBLE = "close"
     """One name is a shorter form of the other: an initial, a part of a double name."""
     UNCLEAR = "unclear"
     """The names can be those of one or of two persons: a newborn without a given name, another middle initial."""

@@ -21,7 +21,6 @@ from rapidfuzz.distance import OSA
 
 from evalkit.documents.bundle import Identifier, IdentifierKind
 from evalkit.documents.identity.person_name import (
-    NameAgreement,
     compare_names,
     fold_confused_letters,
     fold_to_plain_capitals,
@@ -169,16 +168,7 @@ def _compare_names(left: Identifier | None, right: Identifier | None, is_ocr_tex
     names = (parse_person_name(left.value) if left else None, parse_person_name(right.value) if right else None)
     if left is None or right is None or names[0] is None or names[1] is None:
         return None
-    agreement = compare_names(names[0], names[1], is_ocr_text=is_ocr_text)
-    return _FactOutcome(_RELATION_BY_NAME_RELATION[agreement], left, right)
-
-
-_RELATION_BY_NAME_RELATION: dict[NameAgreement, Literal["agree", "close", "unclear", "differ"]] = {
-    NameAgreement.AGREE: "agree",
-    NameAgreement.COMPATIBLE: "close",
-    NameAgreement.UNCLEAR: "unclear",
-    NameAgreement.DIFFER: "differ",
-}
+    return _FactOutcome(compare_names(names[0], names[1], is_ocr_text=is_ocr_text).value, left, right)
 
 
 def _compare_birth_dates(
