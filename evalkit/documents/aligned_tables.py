@@ -142,7 +142,8 @@ def _find_extent(rows: Sequence[_Row], first: int) -> tuple[int, list[_Span]]:
         if len(row_spans) > 1:
             row_spans = [_clip_span(span, gutters) for span in row_spans]
         wider_spans = _merge_spans([*spans, *row_spans], 0.1 * font_size)
-        if _keeps_open(gutters, wider_spans):
+        gaps = [(left[1], right[0]) for left, right in pairwise(wider_spans)]
+        if all(any(start < right and end > left for start, end in gaps) for _, left, right, _ in gutters):
             if index > first + 1 and _repeats_header(row):
                 break
             spans, end = wider_spans, index + 1
@@ -186,11 +187,6 @@ def _clip_span(span: _Span, gutters: Sequence[_Gutter]) -> _Span:
         elif x0 < left and middle < x1 and left - x0 < (left - outer_left) / 2:
             x0 = middle
     return x0, x1
-
-
-def _keeps_open(gutters: Sequence[_Gutter], spans: Sequence[_Span]) -> bool:
-    gaps = [(left[1], right[0]) for left, right in pairwise(spans)]
-    return all(any(start < right and end > left for start, end in gaps) for _, left, right, _ in gutters)
 
 
 def _find_header_end(rows: Sequence[_Row], first: int, end: int, label_right: float) -> int:

@@ -243,11 +243,16 @@ def _find_shared_number(
 ) -> _FactOutcome | None:
     for kind in NUMBER_KINDS[1:]:
         left_number, right_number = left.get(kind), right.get(kind)
-        if not left_number or not right_number or left_number.normal != right_number.normal:
-            continue
-        issuers = left_number.issuer, right_number.issuer
-        if len(left_number.normal) >= _MIN_NUMBER_LENGTH and (
-            not all(issuers) or _are_issuers_equal(*map(str, issuers))
+        if (
+            left_number
+            and right_number
+            and left_number.normal == right_number.normal
+            and len(left_number.normal) >= _MIN_NUMBER_LENGTH
+            and not (
+                left_number.issuer
+                and right_number.issuer
+                and not _are_issuers_equal(left_number.issuer, right_number.issuer)
+            )
         ):
             return _FactOutcome("agree", left_number, right_number)
     return None
