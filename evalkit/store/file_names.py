@@ -13,6 +13,7 @@ GROUND_TRUTH_FOLDER = "ground_truth"
 EXTRACTIONS_FOLDER = "extractions"
 ATTENTION_CHECKS_FOLDER = "seeded"
 SAMPLE_DRAWS_FOLDER = "draws"
+EVENTS_FOLDER = "events"
 TEMPLATES_FOLDER = "templates"
 TEMPLATE_REVIEWS_FOLDER = "template_reviews"
 PRODUCTION_LABELS_FILE = "production.json"
@@ -62,6 +63,7 @@ NEUTRAL_NAMES = frozenset(
             EXTRACTIONS_FOLDER,
             ATTENTION_CHECKS_FOLDER,
             SAMPLE_DRAWS_FOLDER,
+            EVENTS_FOLDER,
             TEMPLATES_FOLDER,
             PRODUCTION_LABELS_FILE,
             PURGE_RECORDS_FOLDER,
@@ -86,6 +88,8 @@ packet_file_name = f"{PACKETS_FOLDER}/sme_packet_{{}}.json".format
 review_file_name = f"{REVIEWS_FOLDER}/{{}}/{{:04d}}.json".format
 ground_truth_file_name = f"{GROUND_TRUTH_FOLDER}/gt_{{}}.json".format
 sample_draw_file_name = f"{SAMPLE_DRAWS_FOLDER}/{{:04d}}.json".format
+#: From the number of an event in the log.
+event_file_name = f"{EVENTS_FOLDER}/{{:04d}}.json".format
 template_file_name = f"{TEMPLATES_FOLDER}/{{}}.toml".format
 #: From a template_id and the cycle's number.
 template_review_file_name = f"{TEMPLATE_REVIEWS_FOLDER}/{{}}/cycle_{{}}.json".format

@@ -26,6 +26,7 @@ from evalkit.classification.patient_keys import attach_patient_keys
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, StoreError, UsageError
+from evalkit.pipeline.event_log import find_changed_events
 from evalkit.pipeline.purge import read_purge_records
 from evalkit.pipeline.sample_draws import read_all_draws
 from evalkit.pipeline.supplied_labels import read_stored_production_labels
@@ -56,6 +57,7 @@ from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import (
     ATTENTION_CHECKS_FOLDER,
     BUNDLES_FOLDER,
+    EVENTS_FOLDER,
     EXTRACTIONS_FOLDER,
     GROUND_TRUTH_FOLDER,
     PACKETS_FOLDER,
@@ -89,6 +91,7 @@ _CHECKED_FOLDERS = (
     EXTRACTIONS_FOLDER,
     ATTENTION_CHECKS_FOLDER,
     SAMPLE_DRAWS_FOLDER,
+    EVENTS_FOLDER,
     PURGE_RECORDS_FOLDER,
 )
 _RESTORE_REMEDY = "Restore the file from a backup: it is never changed."
@@ -141,6 +144,7 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
         "ground_truth": len(output_folder.list_json_files(GROUND_TRUTH_FOLDER)),
         "seeded": len(output_folder.list_json_files(ATTENTION_CHECKS_FOLDER)),
         "draws": len(output_folder.list_json_files(SAMPLE_DRAWS_FOLDER)),
+        "events": len(output_folder.list_json_files(EVENTS_FOLDER)),
         "purged": len(output_folder.list_json_files(PURGE_RECORDS_FOLDER)),
     }
     return IntegrityReport(count_by_kind, tuple(faults))
@@ -418,6 +422,15 @@ def _check_no_symlinks(output_folder: OutputFolder, _index: OutputIndex) -> Iter
             yield IntegrityFault(name, "it is a link", "Replace the link with the file that it leads to.")
 
 
+def _check_events(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    yield from _run_check_as_faults(EVENTS_FOLDER, partial(_check_event_chain, output_folder))
+
+
+def _check_event_chain(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
+    for name in find_changed_events(output_folder):
+        yield IntegrityFault(name, "the event after it was recorded with another SHA-256", _RESTORE_REMEDY)
+
+
 def _check_purges(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     if output_folder.has_file(PURGE_INTENT_FILE):
         yield IntegrityFault(
@@ -483,6 +496,7 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
     _check_draws_labels_and_roster,
     _check_no_symlinks,
     _check_purges,
+    _check_events,
     _check_review_heads,
     _check_foreign_files,
 )

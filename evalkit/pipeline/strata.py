@@ -1,0 +1,45 @@
+"""Strata of monitoring: documents alike enough to share one error rate.
+
+Documents of one type, from one source folder, read by one reader and answered by the same model and versions. A new
+model, prompt or table is a new stratum, so that no proof about the old one is carried over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from evalkit.store import hash_canonical_json
+
+_VERSION_DIGITS = 8
+
+
+class StratumKey(NamedTuple):
+    """The common properties of a stratum's documents."""
+
+    document_type: str
+    """Main type of the file; ``cannot tell`` if the program could not."""
+    source: str
+    """Name of the folder that the files were read from; empty if unknown."""
+    reader: str
+    model: str
+    versions: str
+    """First hex digits of the hash of all versions: program, prompts, tables, weights."""
+
+    @property
+    def name(self) -> str:
+        """Name of the stratum in the log and in reports.
+
+        >>> StratumKey("Other", "inbox", "local", "embedded", "0a1b2c3d").name
+        'Other | inbox | local | embedded | 0a1b2c3d'
+        """
+        return " | ".join(part or "unknown" for part in self)
+
+
+def build_stratum_key(
+    *, document_type: str | None, source: str, reader: str, model: str, versions: Mapping[str, Any]
+) -> StratumKey:
+    """Build the stratum of a document from the fields of its stored result."""
+    return StratumKey(
+        document_type or "cannot tell", source, reader, model, hash_canonical_json(dict(versions))[:_VERSION_DIGITS]
+    )
