@@ -166,6 +166,20 @@ class ReliabilityLoopSettings(StrictRecord):
 _MIN_PAGE_MB = 256
 
 
+class PriceSettings(StrictRecord):
+    """``[prices]``: costs that decide what an expert is asked, and in which order.
+
+    Only their ratio counts: a part of an answer is asked about if its risk times ``wrong_accept_usd`` exceeds the
+    minutes that the question takes times ``minute_usd``.
+    """
+
+    wrong_accept_usd: float = Field(100, ge=0)
+    """What it costs if a wrong document type, boundary or patient is accepted, in US dollars; the default is half an hour
+    of an expert, to find and correct it later."""
+    minute_usd: float = Field(3, gt=0)
+    """What a minute of an expert costs in US dollars."""
+
+
 class ReviewServerSettings(StrictRecord):
     """``[review]``: limits of the review server, and a proxy that logs reviewers in."""
 
@@ -200,6 +214,13 @@ class CertificateSettings(StrictRecord):
     """Tolerated share (0 to 1) of accepted documents with a wrong type."""
     confidence: float = Field(0.95, ge=0.5, lt=1)
     """Probability (0 to 1) with which a certificate is right, at whatever moment it is read."""
+
+
+class DossierSettings(StrictRecord):
+    """``[dossier]``: the file for the committee that oversees the use of AI."""
+
+    reviewer_names: bool = True
+    """False: reviewers and analysts appear as numbers, not with their names."""
 
 
 class RetentionSettings(StrictRecord):
@@ -435,9 +456,11 @@ class Settings(BaseSettings):
     a MINOR issue."""
     patients_by_folder: dict[str, Literal["one", "several"]] = {}
     """The setting ``patients`` for all files in and below a source folder, by folder; the innermost folder counts."""
+    prices: PriceSettings = PriceSettings()
     review: ReviewServerSettings = ReviewServerSettings()
     certificate: CertificateSettings = CertificateSettings()
     retention: RetentionSettings = RetentionSettings()
+    dossier: DossierSettings = DossierSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -36,6 +36,9 @@ from evalkit.evaluation import (
     segmentation_metrics,
     verifier_performance,
 )
+from evalkit.evaluation import (
+    review_yield as review_yields,
+)
 from evalkit.evaluation.certificate import parse_time
 from evalkit.evaluation.export import write_private_file
 from evalkit.evaluation.extraction_monitoring import (
@@ -49,6 +52,7 @@ from evalkit.evaluation.extraction_monitoring import (
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
+from evalkit.pipeline.drift import RUN_LENGTH
 from evalkit.pipeline.input_monitoring import MEASURES, find_warned_strata, read_monitoring_record
 from evalkit.settings import CertificateSettings
 from evalkit.store import open_output_folder
@@ -118,7 +122,7 @@ class EvaluationSection:
 
     def _repr_html_(self) -> str:
         """Render the section as HTML for a notebook cell."""
-        return str(_load_template_environment().get_template("section.html.j2").module.alone(self))  # type: ignore[attr-defined]
+        return str(load_template_environment().get_template("section.html.j2").module.alone(self))  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -315,7 +319,7 @@ def _build_drift_section(study: Study) -> EvaluationSection | None:
         "Each group of documents of one type and source has a detector that compares its newest audits with its earlier ones. "
         "Where it reaches its limit (1), the group is braked: all documents that it accepts are audited until they are "
         "certified again, or an analyst releases it. Without any change, one false brake is expected in "
-        f"{drift_monitoring.RUN_LENGTH:,.0f} audits of all groups together, about a year's at 200 documents a day. Unusual "
+        f"{RUN_LENGTH:,.0f} audits of all groups together, about a year's at 200 documents a day. Unusual "
         "input alone brakes nothing: it leads to a limited number of further audits.",
         (
             EvaluationTable("By type and source", pd.DataFrame(rows)),
@@ -592,6 +596,8 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
         return None
     ranking = error_ranking.rank_errors(ranked_documents)
     escalated_documents = [document for document in study.documents if document.decision == Decision.ESCALATE_TO_SME]
+    intervals = error_ranking.estimate_ranking(ranked_documents)
+    review_yield = review_yields.measure_review_yield(study)
     shares = [
         headline_estimates.estimate_headline(name, population, documents, _score_wrong_segmentation)
         for name, population, documents in (
@@ -613,14 +619,38 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
                     columns=["population", "figure", "share"],
                 ),
             ),
+            EvaluationTable("Yield of the experts' minutes", _tabulate_review_yield(review_yield)),
+            EvaluationTable(
+                "How well risks point at errors",
+                pd.DataFrame(intervals.auroc_by_unit.items(), columns=["of", "AUROC"]),
+            ),
             EvaluationTable(
                 "Errors caught if only the riskiest pages are reviewed",
                 pd.DataFrame(
-                    [tuple(caught) for caught in ranking.caught_errors],
+                    [
+                        (caught.page_share, share, caught.best_possible_share)
+                        for caught, share in zip(ranking.caught_errors, intervals.caught_shares, strict=True)
+                    ],
                     columns=["pages reviewed", "errors caught", "best possible"],
                 ),
             ),
         ),
+    )
+
+
+def _tabulate_review_yield(review_yield: review_yields.ReviewYield) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            ("escalated documents decided", review_yield.decided_count),
+            ("of these with an error found", review_yield.error_count),
+            ("precision of escalation", review_yield.precision),
+            ("experts' minutes per error found", review_yield.minutes_per_error),
+            ("asked only about the parts in doubt", review_yield.short_count),
+            ("opened whole by their expert", review_yield.opened_count),
+            ("drawn to be shown whole", review_yield.shown_whole_count),
+            ("of these with an error outside of the doubts, which the short form misses", review_yield.missed),
+        ],
+        columns=["measure", "value"],
     )
 
 
@@ -634,16 +664,6 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
     if reviewer_table.empty and not study.attention_checks:
         return None
     expert_agreement = reviewer_performance.measure_expert_agreement(study)
-    rows = [
-        ("pairs", len(expert_agreement.pair_table)),
-        ("same type", expert_agreement.type_agreement),
-        ("same segments", expert_agreement.segment_agreement),
-        ("boundaries, F1", expert_agreement.boundary_f1),
-        ("first expert, who saw the program's type, gave the same type", expert_agreement.agent_match_when_shown),
-        ("second expert, who did not see it, gave the same type", expert_agreement.agent_match_when_hidden),
-        ("Cohen's kappa, types", expert_agreement.cohens_kappa),
-        ("Krippendorff's alpha, types", expert_agreement.krippendorff_alpha),
-    ]
     attention_tables = (
         EvaluationTable(
             "Attention checks: planted faults noticed (exact 95 % intervals)",
@@ -664,13 +684,28 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
         (
             EvaluationTable("By reviewer", reviewer_table),
             EvaluationTable(
-                "Second opinions, given without seeing the first", pd.DataFrame(rows, columns=["measure", "value"])
+                "Second opinions, given without seeing the first", tabulate_expert_agreement(expert_agreement)
             ),
             EvaluationTable("Documents with a first and a second opinion", expert_agreement.pair_table),
             EvaluationTable("Validated, later found wrong", reviewer_performance.tabulate_wrong_validations(study)),
             *(attention_tables if study.attention_checks else ()),
         ),
     )
+
+
+def tabulate_expert_agreement(expert_agreement: reviewer_performance.ExpertAgreement) -> pd.DataFrame:
+    """Tabulate how far first and second opinions agree. Columns: ``measure``, ``value``."""
+    rows = [
+        ("pairs", len(expert_agreement.pair_table)),
+        ("same type", expert_agreement.type_agreement),
+        ("same segments", expert_agreement.segment_agreement),
+        ("boundaries, F1", expert_agreement.boundary_f1),
+        ("first expert, who saw the program's type, gave the same type", expert_agreement.agent_match_when_shown),
+        ("second expert, who did not see it, gave the same type", expert_agreement.agent_match_when_hidden),
+        ("Cohen's kappa, types", expert_agreement.cohens_kappa),
+        ("Krippendorff's alpha, types", expert_agreement.krippendorff_alpha),
+    ]
+    return pd.DataFrame(rows, columns=["measure", "value"])
 
 
 def _build_cost_section(study: Study) -> EvaluationSection:
@@ -790,13 +825,14 @@ def write_html_report(report: EvaluationReport, html_path: Path | str) -> None:
 
     UsageError if the file cannot be written.
     """
-    html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
+    html = load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
     # File names in the report may contain patients' names.
     write_private_file(html, html_path, error_code="REPORT", remedy="Give another file with --to.")
 
 
 @cache
-def _load_template_environment() -> Environment:
+def load_template_environment() -> Environment:
+    """Load the templates of reports, with the functions that they use; cached."""
     environment = Environment(
         loader=PackageLoader("evalkit.evaluation"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )

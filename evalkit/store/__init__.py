@@ -23,6 +23,7 @@ from evalkit.store.file_names import (
     EVENTS_FOLDER,
     EXTRACTIONS_FOLDER,
     GROUND_TRUTH_FOLDER,
+    INTENDED_USE_FILE,
     MONITORING_FILE,
     MOVED_SQLITE_FILE,
     PACKETS_FOLDER,
@@ -53,6 +54,7 @@ from evalkit.store.index import CASE_COLUMNS, OutputIndex
 from evalkit.store.local_folder import LocalOutputFolder
 from evalkit.store.output_folder import (
     OutputFolder,
+    encode_indented_json,
     list_numbered_files_or_raise_on_gap,
     list_unrecognised_names,
     parse_stored_json,
@@ -78,6 +80,7 @@ __all__ = [
     "EVENTS_FOLDER",
     "EXTRACTIONS_FOLDER",
     "GROUND_TRUTH_FOLDER",
+    "INTENDED_USE_FILE",
     "MONITORING_FILE",
     "MOVED_SQLITE_FILE",
     "PACKETS_FOLDER",
@@ -108,6 +111,7 @@ __all__ = [
     "check_and_describe_database",
     "converted_file_name",
     "encode_canonical_json",
+    "encode_indented_json",
     "event_file_name",
     "extraction_file_name",
     "ground_truth_file_name",
