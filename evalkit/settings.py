@@ -193,6 +193,15 @@ class ReviewServerSettings(StrictRecord):
         return self
 
 
+class CertificateSettings(StrictRecord):
+    """``[certificate]``: what blind audits have to prove about accepted documents."""
+
+    max_error_rate: float = Field(0.01, gt=0, lt=1)
+    """Tolerated share (0 to 1) of accepted documents with a wrong type."""
+    confidence: float = Field(0.95, ge=0.5, lt=1)
+    """Probability (0 to 1) with which a certificate is right, at whatever moment it is read."""
+
+
 class RetentionSettings(StrictRecord):
     """``[retention]``: the time after which finished documents may be deleted."""
 
@@ -427,6 +436,7 @@ class Settings(BaseSettings):
     patients_by_folder: dict[str, Literal["one", "several"]] = {}
     """The setting ``patients`` for all files in and below a source folder, by folder; the innermost folder counts."""
     review: ReviewServerSettings = ReviewServerSettings()
+    certificate: CertificateSettings = CertificateSettings()
     retention: RetentionSettings = RetentionSettings()
 
     @classmethod

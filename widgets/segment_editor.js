@@ -76,6 +76,7 @@ function render({ model, el: root }) {
       words.value = what === "unmet_sums" ? model.get("unmet_sums") : "";
     }
     asking.hidden = false;
+    drawSignature();
     root.classList.add("ek-is-asking");
     words.focus();
   };
@@ -84,6 +85,7 @@ function render({ model, el: root }) {
     asking.hidden = true;
     root.classList.remove("ek-is-asking");
     asked = null;
+    drawSignature();
     words.value = "";
     if (askedBy && askedBy !== document.body) root.querySelector(`[data-key="${askedBy.dataset.key}"]`)?.focus();
   };
@@ -105,6 +107,11 @@ function render({ model, el: root }) {
 
   const controls = el("div", { class: "ek-controls" });
   const decide = el("div", { class: "ek-decide" });
+  const signature = el("p", { id: "ek-signature", class: "ek-muted ek-signature" });
+  const drawSignature = () => {
+    const decision = asked === "undeterminable" ? asked : model.get("is_blind") ? "blind" : model.get("is_changed") ? "corrected" : "validated";
+    signature.textContent = model.get("is_locked") ? "" : model.get("signatures")[decision] || "";
+  };
   const mixture = el("details", { class: "ek-mixture", ontoggle: () => { if (mixture.open) send("mixture_seen"); } });
   // Rare controls; their keys work while they are hidden.
   const rareControls = el("div", { class: "ek-controls" });
@@ -112,7 +119,7 @@ function render({ model, el: root }) {
   const rare = el("div", { class: "ek-rare", id: "ek-rare", role: "group", "aria-label": "more", hidden: true },
     rareControls, rareDecisions, el("div", { class: "ek-aside" }, mixture, notes));
   const toggleRare = () => { rare.hidden = !rare.hidden; drawDecision(model.get("is_locked")); decide.querySelector("[data-focus=more]").focus(); };
-  root.append(controls, rare, asking, decide);
+  root.append(controls, rare, asking, decide, signature);
 
   const sendShares = () => send("mixture", {
     percent: Object.fromEntries([...mixture.querySelectorAll("input")].map((one) => [one.dataset.type, Number(one.value)])),
@@ -197,6 +204,7 @@ function render({ model, el: root }) {
   };
 
   const drawDecision = (locked) => {
+    drawSignature();
     const blind = model.get("is_blind");
     const awaited = "busy" in root.dataset; // an earlier press is not answered yet, so nothing can be decided now
     const why = model.get("why_not");
@@ -216,9 +224,9 @@ function render({ model, el: root }) {
         el("span", { class: "ek-grow" }),
         el("span", { class: "ek-saved", text: model.get("saved") })),
       el("div", { class: "ek-row ek-main" },
-        blind ? null : el("button", { class: changed ? "" : "ek-primary", "data-key": "v", "data-decides": "case", disabled: awaited || locked || Boolean(why) || changed,
+        blind ? null : el("button", { class: changed ? "" : "ek-primary", "data-key": "v", "data-decides": "case", "aria-describedby": "ek-signature", disabled: awaited || locked || Boolean(why) || changed,
           onclick: once("validate") }, label("validate"), kbd("v")),
-        el("button", { class: changed || blind ? "ek-primary" : "", "data-key": "Ctrl+Enter", "data-decides": "case", disabled: awaited || locked || !model.get("can_correct"),
+        el("button", { class: changed || blind ? "ek-primary" : "", "data-key": "Ctrl+Enter", "data-decides": "case", "aria-describedby": "ek-signature", disabled: awaited || locked || !model.get("can_correct"),
           onclick: once("correct") }, blind ? "Submit my answer" : label("correct"), kbd("^⏎")),
         model.get("unmet") ? el("button", { "data-key": "w", disabled: locked, onclick: () => ask("unmet_sums") }, "Say why", kbd("w")) : null,
         el("button", { "data-key": "u", disabled: !model.get("undo"), title: model.get("undo"), onclick: () => send("undo") }, "Undo", kbd("u")),

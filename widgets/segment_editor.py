@@ -60,6 +60,9 @@ class SegmentEditor(PressCounter):
         default_value=DECISION_LABELS,
         help="The labels of the deciding buttons, by the keys of ``DECISION_LABELS``.",
     )
+    signatures = traitlets.Dict(
+        help="What the expert signs by each decision: ``validated``, ``corrected``, ``blind``, ``undeterminable``."
+    )
     unmet = traitlets.Unicode(help="A sentence about the sums that do not add up; empty if all do.")
     unmet_sums = traitlets.Unicode(
         help="The expert's reason for approving the template although its sums do not add up."

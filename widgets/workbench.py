@@ -32,6 +32,7 @@ from evalkit.grounding.vocabulary import load_english_word_text_by_prefix
 from evalkit.issue import PageBox
 from evalkit.review.case import HighlightedPlace
 from evalkit.review.draft import Draft
+from evalkit.review.ground_truth import load_signature_meanings
 from evalkit.review.guidelines import read_guidelines
 from evalkit.review.packet import get_base_case_id
 from evalkit.review.permissions import ReviewerRole
@@ -243,6 +244,10 @@ class Workbench:
             return
         self.content_box.children = []
         self.bar.guidelines = read_guidelines(self._output_folder)
+        self.segment_editor.signatures = {
+            decision: f"You sign as {self._reviewer}: “{meaning}”"
+            for decision, meaning in load_signature_meanings().items()
+        }
         self._open_address(address)
         self.bar.is_ready = True
         threading.Thread(target=_preload_libraries, daemon=True).start()
@@ -622,7 +627,8 @@ class Workbench:
         if self._undo_stack:
             return "Undo the last change"
         can_reopen = self.review_session.can_undo and not self._has_expert_answer()
-        return "Reopen the case that you submitted last" if can_reopen else ""
+        reopening = f"Reopen the case that you submitted last. {self.segment_editor.signatures['reopened']}"
+        return reopening if can_reopen else ""
 
     def _has_expert_answer(self) -> bool:
         case, draft = self.case, self.draft

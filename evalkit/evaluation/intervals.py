@@ -7,10 +7,7 @@ narrow: documents that were not reviewed are never assumed to be right.
 from __future__ import annotations
 
 import math
-import sys
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -116,41 +113,6 @@ def estimate_prevalence_from_imperfect_test(
     low = correct(flagged_share.low, detection.high, alarm.high)
     high = correct(flagged_share.high, detection.low, alarm.low)
     return Estimate(value, low, high, flagged_share.n, "Rogan-Gladen")
-
-
-def compute_error_rate_upper_bound(error_count: int, trial_count: int, confidence_level: float = 0.95) -> float:
-    """Compute the one-sided Clopper-Pearson upper bound of the error rate.
-
-    >>> round(compute_error_rate_upper_bound(0, 299), 5), compute_error_rate_upper_bound(0, 0)
-    (0.00997, 1.0)
-    """
-    if not 0 <= error_count <= trial_count:
-        raise ValueError(f"error_count is {error_count}, but must be between 0 and trial_count ({trial_count})")
-    return (
-        float(betaincinv(error_count + 1, trial_count - error_count, confidence_level))
-        if error_count < trial_count
-        else 1.0
-    )
-
-
-@lru_cache(maxsize=1024)  # certify_threshold calls this many times with the same few arguments
-def count_audits_needed(max_error_rate: float, error_count: int = 0, confidence_level: float = 0.95) -> int:
-    """Compute how many audits, ``error_count`` wrong, prove ``max_error_rate``.
-
-    It is the smallest number whose one-sided upper bound of the error rate is at most ``max_error_rate``.
-
-    >>> count_audits_needed(0.01), count_audits_needed(0.05), count_audits_needed(0.01, error_count=1)
-    (299, 59, 473)
-    """
-    if not 0 < max_error_rate <= 1:
-        raise ValueError(
-            f"the maximum error rate is {max_error_rate}, but must be above 0 and at most 1: no number of audits proves a rate of 0"
-        )
-    return error_count + bisect_left(
-        range(error_count, sys.maxsize),
-        True,
-        key=lambda trials: compute_error_rate_upper_bound(error_count, trials, confidence_level) <= max_error_rate,
-    )
 
 
 def estimate_by_bootstrap(

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from evalkit.classification.page_risks import compute_page_risks
+from evalkit.classification.page_risks import combine_page_risks, compute_page_risks
 from evalkit.classification.schema import DocumentType
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.attachments import get_source_folder
@@ -31,7 +31,9 @@ from evalkit.documents.identity.file_persons import (
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
 from evalkit.issue import Issue, IssueSeverity
+from evalkit.pipeline.event_log import LoggedEvent, read_events
 from evalkit.pipeline.sample_draws import read_all_draws, read_probability_by_eligible_doc_id
+from evalkit.pipeline.strata import StratumKey, build_stratum_key
 from evalkit.pipeline.supplied_labels import (
     SuppliedLabels,
     TypedPageRange,
@@ -190,6 +192,14 @@ class DocumentRecord:
     """Reviews of the document's own case, oldest first, then those of its second opinion and of its adjudication."""
     page_risks: tuple[float, ...] = ()
     """Risk (0..1) of each page that its type or the boundary before it is wrong, computed from answer and issues."""
+    risk: float = 1.0
+    """Risk (0..1) that the answer is wrong anywhere, as the program states it: not calibrated on reviews."""
+    stratum: StratumKey | None = None
+    """Documents alike enough to share one error rate; None if unreadable."""
+    run_started_at: str = ""
+    """Start of the run that decided about the document (ISO 8601)."""
+    decided_at: str = ""
+    """Time of the decision (ISO 8601)."""
     evidence_quality_score: float | None = None
     grounded_ratio: float | None = None
     call_count: int = 0
@@ -230,6 +240,8 @@ class Study:
     """A sentence for each supplied label that could not be used, or only in part."""
     attention_checks: tuple[AttentionCheckOutcome, ...] = ()
     """Outcomes of cases with a deliberately wrong answer; their reviews are not part of any document's reviews."""
+    events: tuple[LoggedEvent, ...] = ()
+    """The folder's own decisions, oldest first: certificates, brakes, promotions."""
 
     @property
     def reviewed_documents(self) -> list[DocumentRecord]:
@@ -309,7 +321,8 @@ def read_study(
     Raises:
         UsageError: the folder or a file of labels is missing or unreadable, or ``foreign_types`` maps a label to an
             unknown type.
-        StoreError: a draw, ``production_labels.json`` or the index is damaged; these files concern all documents.
+        StoreError: a draw, an event, ``production_labels.json`` or the index is damaged; these files concern all
+            documents.
     """
     output_folder = open_output_folder(output, (settings or Settings.load()).database)
     return read_folder_study(output_folder, truth=truth, production=production, foreign_types=foreign_types)
@@ -350,6 +363,7 @@ def read_folder_study(
         tuple(reader.problems),
         tuple(dict.fromkeys(reader.label_warnings)),
         attention_checks,
+        tuple(read_events(output_folder)),
     )
 
 
@@ -535,6 +549,10 @@ class _StudyReader:
         inclusion_probability = self._find_inclusion_probability(doc_id, packet or ground_truth) if is_accepted else 1.0
         source_folder, persons = self._read_source_and_persons(doc_id)
         page_count = _require_type(packet["total_pages"], int) if packet else _find_last_page(agent_labels)
+        page_risks = tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0))
+        page_ranges = (
+            [(first_page, last_page) for first_page, last_page, _ in agent_labels.segments] if agent_labels else []
+        )
         return DocumentRecord(
             doc_id=doc_id,
             source_folder=source_folder,
@@ -562,7 +580,17 @@ class _StudyReader:
                 _parse_review(*numbered_review, packet["review_reason"] if packet else "")
                 for numbered_review in reviews
             ),
-            page_risks=tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0)),
+            page_risks=page_risks,
+            risk=combine_page_risks(page_risks, page_ranges),
+            stratum=build_stratum_key(
+                document_type=agent_labels.dominant_type if agent_labels else None,
+                source=source_folder,
+                reader=_require_type(result["reader"], str),
+                model=_require_type(result["model"], str),
+                versions=result["versions"],
+            ),
+            run_started_at=result["times"].get("run_started_at", ""),
+            decided_at=result["times"].get("finished_at", ""),
             evidence_quality_score=_parse_number(result["evidence_quality_score"]),
             grounded_ratio=_parse_number(result["grounded_ratio"]),
             call_count=_require_type(usage["calls"], int),

@@ -37,6 +37,8 @@ _INDEX_PATTERN = re.compile(r"\[\d+\]")
 _MAX_INTEGRAL_FLOAT = 2**53
 _MAX_WRAPPERS = 6
 _NULL_WORDS = ("null", "none")
+#: Keys beside the answer with which a model says that it has failed; its empty lists then say nothing.
+_FAILURE_KEYS = ("error", "errors", "errormessage", "failure", "refusal")
 _BOOLEAN_WORDS = {"true": True, "yes": True, "false": False, "no": False}
 #: Keys of an object that may hold its first and last page together: "1-5", [1, 2, 3].
 _PAGE_RANGE_KEYS = ("pages", "pagerange", "pagenumbers")
@@ -256,6 +258,8 @@ class _Normaliser:
         for key, member in self._split_page_range(json_value, rules, prefix):
             name = key if key in rules.properties else name_by_key.get(_squash_key(key))
             if name is None:
+                if not place and member and _squash_key(key) in _FAILURE_KEYS:
+                    _refuse(place, "says that it failed")
                 has_unread_objects |= _has_object(member)
                 self._note_change(None, place, "an extra key left out")
                 continue

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
 from operator import not_
 from typing import Annotated, Any, Literal
 
@@ -39,6 +42,7 @@ from evalkit.store import (
     OutputFolder,
     ReviewChainHead,
     ground_truth_file_name,
+    hash_canonical_json,
     review_file_name,
 )
 
@@ -111,6 +115,20 @@ class ShownMachineAnswers(StrictRecord):
     """Time at which the production classifier's label was shown: before or after the expert's decision."""
 
 
+class Signature(StrictRecord):
+    """Statement of the reviewer, bound to the whole review, to the document and to all reviews before it.
+
+    The reviewer's name and the time are fields of the review. Source: 21 CFR 11.50 and 11.70.
+    """
+
+    meaning: str
+    """The statement that was on screen beside the button: a text of ``signature_meanings.toml``."""
+    document_sha256: str | None
+    """SHA-256 (hex) of the document's bytes; None for a case that was reopened."""
+    record_sha256: str = ""
+    """SHA-256 (hex) of the canonical JSON of the review, with this field empty. Set when the file is written."""
+
+
 class Review(StrictRecord):
     """One submitted review of one case, stored as ``reviews/{case_id}/NNNN.json``."""
 
@@ -165,6 +183,13 @@ class Review(StrictRecord):
     """SHA-256 (hex) of the bytes of the previous review's file; None for the first review. Set when the file is written."""
     versions: dict[str, str]
     """Versions of evalkit and of the type definitions."""
+    signature: Signature | None = Field(default=None, exclude_if=not_)
+    """The reviewer's statement. None, and not written, in reviews of older versions of evalkit."""
+
+    def compute_record_digest(self) -> str:
+        """Compute ``signature.record_sha256``: SHA-256 (hex) of all other content."""
+        record = self.model_dump(mode="json")
+        return hash_canonical_json(record | {"signature": record["signature"] | {"record_sha256": ""}})
 
 
 class GroundTruthRecord(StrictRecord):
@@ -229,6 +254,12 @@ def is_simulated_reviewer(reviewer: str | None) -> bool:
     return reviewer is not None and reviewer.startswith(SIMULATED_PREFIX)
 
 
+@cache
+def load_signature_meanings() -> Mapping[str, str]:
+    """Load what a reviewer states by a review of each outcome, and by a blind answer."""
+    return tomllib.loads((files("evalkit.review") / "signature_meanings.toml").read_text("utf-8"))
+
+
 def list_revisions(output_folder: OutputFolder, case_id: str) -> list[int]:
     """List the numbers of a case's reviews, ascending from 1."""
     names = (name.rpartition("/")[2] for name in output_folder.list_json_files(f"{REVIEWS_FOLDER}/{case_id}"))
@@ -260,6 +291,11 @@ def append_chained_review(output_folder: OutputFolder, case_id: str, review: Rev
         raise conflict_error
     previous_sha256 = hash_review_file(output_folder, case_id, base_revision) if base_revision else None
     chained_review = review.model_copy(update={"prev_sha256": previous_sha256})
+    if signature := chained_review.signature:
+        record_sha256 = chained_review.compute_record_digest()
+        chained_review = chained_review.model_copy(
+            update={"signature": signature.model_copy(update={"record_sha256": record_sha256})}
+        )
     if not output_folder.create_json_if_absent(
         review_file_name(case_id, base_revision + 1), chained_review.model_dump(mode="json")
     ):

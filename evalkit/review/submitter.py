@@ -22,9 +22,11 @@ from evalkit.review.case_files import read_packet, read_packet_bundle, read_revi
 from evalkit.review.ground_truth import (
     Review,
     ShownMachineAnswers,
+    Signature,
     append_chained_review,
     hash_review_file,
     is_newest_review_unchanged,
+    load_signature_meanings,
 )
 from evalkit.review.kinds import CASE_KINDS, require_matching_corrections
 from evalkit.review.opinions import CaseOpinions, update_case_index, write_derived_files_and_get_case_ids
@@ -108,6 +110,8 @@ class ReviewSubmitter:
         with hold_case_write_lock(self.output_folder, loaded_case.packet.case_id):
             packet = read_packet(self.output_folder, loaded_case.packet.case_id)
             packet_sha256, now = self._compute_packet_digest(packet, loaded_case), format_iso_seconds(self.clock())
+            shown = submission.shown or ShownMachineAnswers()
+            is_blind_answer = not shown.agent and outcome != "undeterminable"
             require_savable(packet_sha256, now)
             if packet_sha256 != loaded_case.packet_sha256:  # a run has replaced the packet meanwhile
                 decided_fields = kind.build_review_fields(outcome, submission, packet, loaded_case.bundle)
@@ -125,13 +129,17 @@ class ReviewSubmitter:
                 issue_verdicts=parse_verdicts(packet, submission.issue_verdicts),
                 pages_seen=tuple(submission.pages_seen),
                 evidence_seen=tuple(submission.evidence_seen),
-                shown=submission.shown or ShownMachineAnswers(),
+                shown=shown,
                 segment_flags=parse_segment_flags(
                     submission.segment_flags,
                     kind.list_page_ranges(decided_fields["after"], packet.total_pages),
                     packet.total_pages,
                 ),
                 second_opinion=submission.second_opinion,
+                signature=Signature(
+                    meaning=load_signature_meanings()["blind" if is_blind_answer else outcome],
+                    document_sha256=loaded_case.bundle.sha256,
+                ),
                 **decided_fields,
             )
 
@@ -160,6 +168,7 @@ class ReviewSubmitter:
                 outcome="reopened",
                 after=None,
                 correction_notes=reason.strip(),
+                signature=Signature(meaning=load_signature_meanings()["reopened"], document_sha256=None),
             )
 
     def _compute_packet_digest(self, packet: SMEPacket, loaded_case: LoadedCase) -> str:

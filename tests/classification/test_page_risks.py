@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evalkit.classification.page_risks import compute_page_risks
+from evalkit.classification.page_risks import (
+    RiskCalibration,
+    combine_page_risks,
+    compute_document_risk,
+    compute_page_risks,
+    fit_risk_calibration,
+)
 from evalkit.classification.v2_consistency import DOUBTS_KEY
 
 
@@ -69,3 +78,38 @@ def test_open_issue_raises_the_pages_it_is_about(issue, raised):
 def test_doubts_of_another_shape_are_none(told: Any) -> None:
     answer = build_answer((1, 2, 0.9)) | {"self_evaluation": told}
     assert compute_page_risks(answer, [], 2) == pytest.approx([0.1, 0.1])
+
+
+def test_document_is_as_doubtful_as_its_segments_together():
+    answer = build_answer((1, 2, 0.9), (3, 3, 0.6))
+    assert compute_document_risk(answer, [], 3) == pytest.approx(1 - 0.9 * 0.6)
+    assert compute_document_risk(answer, [], 4) == 1  # page 4 belongs to no segment
+    assert compute_document_risk(None, [], 2) == 1
+    assert compute_document_risk(answer, [], 3, RiskCalibration(-3.0)) < 0.05
+
+
+@given(
+    st.lists(st.floats(0, 1), max_size=8),
+    st.lists(st.tuples(st.integers(-2, 10), st.integers(-2, 10**12)), max_size=4),
+)
+def test_combined_risk_is_a_probability_for_any_page_ranges(page_risks, page_ranges):
+    assert max(page_risks, default=0) - 1e-6 <= combine_page_risks(page_risks, page_ranges) <= 1
+
+
+@pytest.mark.parametrize(("intercept", "slope"), [(-2.0, 1.0), (0.0, 0.5), (1.0, 1.5)])
+def test_calibration_recovers_what_the_reviews_show(intercept, slope):
+    generator = np.random.default_rng(1)
+    stated = generator.beta(1, 5, 20_000)
+    true_risks = [RiskCalibration(intercept, slope).apply(risk) for risk in stated]
+    fitted = fit_risk_calibration(stated.tolist(), (generator.random(20_000) < true_risks).tolist())
+    assert fitted == pytest.approx((intercept, slope), abs=0.12)
+
+
+def test_few_reviews_leave_the_stated_risks_nearly_alone():
+    fitted = fit_risk_calibration([0.1] * 5, [False] * 5)
+    assert 0.02 < fitted.apply(0.1) < 0.1
+
+
+def test_heavy_weights_claim_no_more_than_their_effective_number():
+    risks, outcomes = [0.3] * 20, [False] * 20
+    assert fit_risk_calibration(risks, outcomes, [50.0] * 20) == pytest.approx(fit_risk_calibration(risks, outcomes))

@@ -467,6 +467,8 @@ def test_null_findings_are_none_and_recorded(spelled: Any, answer_type: type[Fin
         {"summary": "nothing found"},
         {"findings": [], "issues": [FINDING]},
         {"findings": [], "blockers": [FINDING]},
+        {"findings": [], "error": "page 2 could not be read"},
+        {"findings": [], "Refusal": {"reason": "policy"}},
         {"findings": None, "V4": {"findings": [FINDING]}},
         "- [x] labels are right\n- [ ] evidence: I could not read page 2",
         "1. [] labels\n2. [] evidence",

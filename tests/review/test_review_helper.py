@@ -39,6 +39,7 @@ pytestmark = pytest.mark.usefixtures("database")
 REVIEW_KEYS = """
     schema_version reviewer submitted_at seconds_active outcome before after repairs_applied correction_notes
     issue_verdicts vouched pages_seen evidence_seen shown segment_flags second_opinion packet_sha256 prev_sha256 versions
+    signature
 """
 TRUTH_KEYS = """
     schema_version doc_id ground_truth_source ground_truth_classification corrected_dominant_type correction_notes
