@@ -7,7 +7,7 @@ reviewer with too many unsupported answers is left out as a whole and named: so 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,9 +19,11 @@ import numpy.typing as npt
 from scipy.stats import binom, fisher_exact
 
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights, parse_weights_json
+from evalkit.classification.orchestrator import ClassificationOutcome
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training.guard import count_guard_errors
 from evalkit.classification.training.site_weights import SiteDocument, SiteTrainingSet
+from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.splitting import GroupingFeatures, group_related_documents, hash_shingles
@@ -96,6 +98,17 @@ class FileOutcome(NamedTuple):
     segments: tuple[TypedPageRange, ...]
     is_accepted: bool
 
+    @classmethod
+    def create(cls, outcome: ClassificationOutcome) -> FileOutcome:
+        """Create the record of an orchestrator's outcome."""
+        answer = outcome.classification
+        segments = () if answer is None else answer.segments
+        return cls(
+            None if answer is None else answer.dominant_type_overall,
+            tuple((segment.start_page, segment.end_page, segment.dominant_type) for segment in segments),
+            outcome.verdict.decision is Decision.AUTO_ACCEPT,
+        )
+
     def is_right(self, answered_file: AnsweredFile) -> bool:
         """Return True if the program's answer is the expert's, as far as vouched for."""
         return self.dominant_type == answered_file.dominant_type and answered_file.segments in ((), self.segments)
@@ -111,7 +124,7 @@ class LeftOut(NamedTuple):
     who: str
     """The week or reviewer; empty for single answers."""
     reason: str
-    count: int
+    answers: int
 
 
 @dataclass(frozen=True)
@@ -129,6 +142,39 @@ class Challenge:
     """Files that the challenger learned from; never stored."""
 
 
+class LearnedWeights(NamedTuple):
+    """What a challenger learned until the cut-off."""
+
+    weights_json: Mapping[str, object]
+    """Contents of a ``weights.json``."""
+    independent_count: int
+    """Number of documents learned from that were answered blind or corrected."""
+    learned_count: int
+    document_count: int
+    left_out: tuple[LeftOut, ...]
+    learned_ids: frozenset[str]
+
+
+def learn_weights(
+    files: Sequence[AnsweredFile], groups: Sequence[int], champion: EmbeddedModelWeights, letterhead_salt: str
+) -> LearnedWeights:
+    """Learn a challenger from answered files; ``groups`` are those of ``number_groups``."""
+    documents = [
+        document for file, group in zip(files, groups, strict=True) for document in file.iter_site_documents(str(group))
+    ]
+    training_set = SiteTrainingSet(documents, champion, letterhead_salt)
+    is_learned, left_out = screen_answers(training_set)
+    learned = [document for document, kept in zip(documents, is_learned.tolist(), strict=True) if kept]
+    return LearnedWeights(
+        training_set.build_weights(is_learned),
+        sum(not document.is_confirmation for document in learned),
+        len(learned),
+        len(documents),
+        left_out,
+        frozenset(document.id for document in learned),
+    )
+
+
 def challenge_champion(
     answered_files: Iterable[AnsweredFile],
     champion: EmbeddedModelWeights,
@@ -141,101 +187,87 @@ def challenge_champion(
     """Learn a challenger from the earlier answers and judge it by the later ones.
 
     ``cutoff``: last moment of the answers to learn from; None: the newest ``LATER_SHARE`` of the files are later ones.
-    ``attempt``: number of challengers of this champion, this one included.
+    ``attempt``: number of challengers of this champion that were judged, this one included.
     """
     files = sorted(answered_files, key=lambda answered_file: (answered_file.answered_at, answered_file.bundle.sha256))
     if cutoff is None:
         cutoff = files[max(len(files) - round(len(files) * LATER_SHARE), 1) - 1].answered_at if files else ""
-    groups, copies = _number_groups(files), _number_groups(files, copies_only=True)
-    documents = [
-        (document, copy)
-        for file, group, copy in zip(files, groups, copies, strict=True)
-        if file.answered_at <= cutoff
-        for document in file.iter_site_documents(str(group))
-    ]
-    training_set = SiteTrainingSet([document for document, _ in documents], champion, letterhead_salt)
-    is_learned, left_out = screen_answers(training_set, [copy for _, copy in documents])
-    learned_groups = {group for file, group in zip(files, groups, strict=True) if file.answered_at <= cutoff}
-    independent_count = sum(
-        not document.is_confirmation
-        for document, learned in zip(training_set.documents, is_learned.tolist(), strict=True)
-        if learned
-    )
-    distrusted = {row.who for row in left_out}
+    groups = number_groups(files)
+    earlier_count = sum(file.answered_at <= cutoff for file in files)
+    learned_groups = set(groups[:earlier_count])
     later_files = [
         file
-        for file, group in zip(files, groups, strict=True)
-        if file.answered_at > cutoff and group not in learned_groups and file.reviewers.isdisjoint(distrusted)
+        for file, group in zip(files[earlier_count:], groups[earlier_count:], strict=True)
+        if group not in learned_groups
     ]
-    facts: dict[str, EventFact] = {
-        "cutoff": cutoff,
-        "attempt": attempt,
-        "champion": champion.version,
-        "learned_documents": int(is_learned.sum()),
-        "learned_blind_or_corrected": independent_count,
-        "left_out_documents": int((~is_learned).sum()),
-        "later_files": len(later_files),
+    facts: dict[str, EventFact] = {"champion": champion.version, "cutoff": cutoff, "later_files": len(later_files)}
+    if len(later_files) < MIN_LATER or earlier_count < MIN_LEARNED:
+        missing = max(0, MIN_LEARNED - earlier_count), max(0, MIN_LATER - len(later_files))
+        return Challenge(
+            None, facts, (), (f"more answers are needed: {missing[0]} to learn from, {missing[1]} later ones",)
+        )
+    learned = learn_weights(files[:earlier_count], groups[:earlier_count], champion, letterhead_salt)
+    facts |= {
+        "learned_documents": learned.learned_count,
+        "learned_blind_or_corrected": learned.independent_count,
+        "left_out_documents": learned.document_count - learned.learned_count,
     }
-    obstacles = [
-        f"{missing} more {what} are needed"
-        for missing, what in (
-            (MIN_LEARNED - independent_count, "blind answers or corrections that other weeks support"),
-            (MIN_LATER - len(later_files), "later files to judge by"),
+    if (missing_answers := MIN_LEARNED - learned.independent_count) > 0:
+        obstacle = (
+            f"{missing_answers} more blind answers or corrections that other weeks support are needed to learn from"
         )
-        if missing > 0
-    ]
-    if obstacles:
-        return Challenge(None, facts, left_out, tuple(obstacles))
-    weights_json = training_set.build_weights(is_learned)
-    challenger = parse_weights_json(weights_json)
-    pairs = list(
-        zip(later_files, *(decide_files(later_files, weights) for weights in (champion, challenger)), strict=True)
+        return Challenge(None, facts, learned.left_out, (obstacle,))
+    challenger = parse_weights_json(learned.weights_json)
+    distrusted = {row.who for row in learned.left_out}
+    trusted_files = [file for file in later_files if file.reviewers.isdisjoint(distrusted)]
+    pairs, distrusted_judges = _leave_out_suspicious_judges(
+        list(zip(trusted_files, *(decide_files(trusted_files, side) for side in (champion, challenger)), strict=True))
     )
-    pairs, distrusted_judges = _leave_out_suspicious_judges(pairs)
-    facts["judged_files"] = len(pairs)
-    later_facts, later_obstacles = judge_outcomes(pairs, max_p_value=MAX_P_VALUE / attempt**2)
-    guard_errors = [count_guard_errors(weights) for weights in (champion, challenger)]
-    facts |= {"challenger": challenger.version, **later_facts}
-    facts |= {"guard_texts": guard_errors[0].texts, "guard_errors_champion": guard_errors[0].errors}
-    facts |= {"guard_errors_challenger": guard_errors[1].errors}
-    if guard_errors[1].errors - guard_errors[0].errors > _MAX_GUARD_LOSS * guard_errors[0].texts:
-        later_obstacles.append(
-            f"of the {guard_errors[0].texts} validation texts that come with evalkit, the new weights get "
-            f"{guard_errors[1].errors} wrong, the present ones {guard_errors[0].errors}"
+    judged_facts, obstacles = judge_outcomes(pairs, max_p_value=MAX_P_VALUE / attempt**2)
+    guard, guard_after = count_guard_errors(champion), count_guard_errors(challenger)
+    facts |= {"challenger": challenger.version, "attempt": attempt, "judged_files": len(pairs), **judged_facts}
+    facts |= {"guard_texts": guard.texts, "guard_errors_champion": guard.errors}
+    facts |= {"guard_errors_challenger": guard_after.errors}
+    if len(pairs) < MIN_LATER:
+        obstacles.append(f"{MIN_LATER - len(pairs)} more later files with trusted answers are needed to judge by")
+    if guard_after.errors - guard.errors > _MAX_GUARD_LOSS * guard.texts:
+        obstacles.append(
+            f"of the {guard.texts} validation texts that come with evalkit, the new weights get {guard_after.errors} wrong, "
+            f"the present ones {guard.errors}"
         )
-    learned_ids = frozenset(
-        document.id for document, learned in zip(training_set.documents, is_learned.tolist(), strict=True) if learned
-    )
-    return Challenge(weights_json, facts, (*left_out, *distrusted_judges), tuple(later_obstacles), learned_ids)
+    left_out = (*learned.left_out, *distrusted_judges)
+    return Challenge(learned.weights_json, facts, left_out, tuple(obstacles), learned.learned_ids)
 
 
-def _number_groups(files: Sequence[AnsweredFile], *, copies_only: bool = False) -> list[int]:
-    """Number the groups of files that share a patient or are copies, or only copies."""
-    features = [
-        GroupingFeatures(str(index), file.bundle.sha256, frozenset(), hash_shingles(_join_text(file.bundle)))
-        if copies_only
-        else replace(GroupingFeatures.from_bundle(file.bundle), doc_id=str(index))
-        for index, file in enumerate(files)
-    ]
-    number_by_index = {
-        int(member.doc_id): number
-        for number, group in enumerate(group_related_documents(features, _COPY_OVERLAP))
+def number_groups(files: Sequence[AnsweredFile]) -> list[int]:
+    """Give files that share a patient or are copies of each other the same number."""
+    return _number_related(GroupingFeatures.from_bundle(file.bundle) for file in files)
+
+
+def _number_copies(documents: Iterable[SiteDocument]) -> list[int]:
+    """Give documents that are copies of each other the same number."""
+    return _number_related(
+        GroupingFeatures("", "", frozenset(), hash_shingles("\n".join(page.text for page in document.pages)))
+        for document in documents
+    )
+
+
+def _number_related(features: Iterable[GroupingFeatures]) -> list[int]:
+    numbered = [replace(feature, doc_id=str(index)) for index, feature in enumerate(features)]
+    number_by_id = {
+        member.doc_id: number
+        for number, group in enumerate(group_related_documents(numbered, _COPY_OVERLAP))
         for member in group
     }
-    return [number_by_index[index] for index in range(len(files))]
+    return [number_by_id[feature.doc_id] for feature in numbered]
 
 
 # ---------------------------------------------------------------------------------------------------- screening
 
 
-def screen_answers(
-    training_set: SiteTrainingSet, copy_numbers: Sequence[int]
-) -> tuple[npt.NDArray[np.bool_], tuple[LeftOut, ...]]:
-    """Mark the answers that are learned, and say which are left out.
-
-    ``copy_numbers``: equal for documents that are copies of each other.
-    """
-    documents = training_set.documents
+def screen_answers(training_set: SiteTrainingSet) -> tuple[npt.NDArray[np.bool_], tuple[LeftOut, ...]]:
+    """Mark the answers that are learned, and say which are left out."""
+    documents, copy_numbers = training_set.documents, _number_copies(training_set.documents)
     types_by_copy = group_by(range(len(documents)), lambda index: copy_numbers[index])
     is_learned = np.array(
         [len({documents[other].document_type for other in types_by_copy[number]}) == 1 for number in copy_numbers],
@@ -256,7 +288,7 @@ def screen_answers(
             left_out.append(LeftOut(name, reason, int((is_part & is_learned).sum())))
             is_learned &= ~is_part
     left_out.append(LeftOut("", "other weeks do not support them", int((is_learned & ~is_supported).sum())))
-    return is_learned & is_supported, tuple(row for row in left_out if row.count)
+    return is_learned & is_supported, tuple(row for row in left_out if row.answers)
 
 
 def _find_suspicious_parts(
@@ -265,9 +297,7 @@ def _find_suspicious_parts(
     """Yield the weeks or reviewers with more unsupported answers than all others have."""
     for name in sorted({name for names in names_by_document for name in names}):
         is_part = np.array([name in names for names in names_by_document], dtype=bool)
-        table = [
-            [int((side & ~is_supported).sum()), int((side & is_supported).sum())] for side in (is_part, ~is_part)
-        ]
+        table = [[int((side & ~is_supported).sum()), int((side & is_supported).sum())] for side in (is_part, ~is_part)]
         if table[0][0] > 1 and fisher_exact(table, alternative="greater").pvalue <= _MAX_SUSPICION_P:
             yield name, is_part
 
@@ -287,7 +317,9 @@ def _leave_out_suspicious_judges(pairs: Sequence[JudgedFile]) -> tuple[list[Judg
     is_kept, left_out = np.ones(len(pairs), dtype=bool), []
     for names in ([(file.week,) for file, *_ in pairs], [tuple(sorted(file.reviewers)) for file, *_ in pairs]):
         for name, is_part in _find_suspicious_parts(names, is_supported):
-            left_out.append(LeftOut(name, "old and new weights contradict too many of these answers", int(is_part.sum())))
+            left_out.append(
+                LeftOut(name, "old and new weights contradict too many of these answers", int(is_part.sum()))
+            )
             is_kept &= ~is_part
     return [pair for pair, kept in zip(pairs, is_kept.tolist(), strict=True) if kept], left_out
 
@@ -299,8 +331,10 @@ def judge_outcomes(pairs: Sequence[JudgedFile], *, max_p_value: float) -> tuple[
     gain that rests on one reviewer or week.
     """
     facts: dict[str, EventFact] = {}
-    for side, position in (("champion", 1), ("challenger", 2)):
-        rows = [(pair[0].weight, pair[position].is_right(pair[0]), pair[position].is_accepted) for pair in pairs]
+    for number, side in enumerate(("champion", "challenger")):
+        rows = [
+            (file.weight, outcomes[number].is_right(file), outcomes[number].is_accepted) for file, *outcomes in pairs
+        ]
         facts[f"wrong_{side}"] = _sum_weights(weight for weight, is_right, _ in rows if not is_right)
         facts[f"wrong_accepted_{side}"] = _sum_weights(
             weight for weight, is_right, is_accepted in rows if is_accepted and not is_right
@@ -309,11 +343,13 @@ def judge_outcomes(pairs: Sequence[JudgedFile], *, max_p_value: float) -> tuple[
             weight for weight, is_right, is_accepted in rows if is_right and not is_accepted
         )
     gains = [
-        file.weight * (challenger.is_right(file) - champion.is_right(file))
-        for file, champion, challenger in pairs
+        file.weight * (challenger.is_right(file) - champion.is_right(file)) for file, champion, challenger in pairs
     ]
     p_value = compute_sign_test_p_value(gains)
-    facts |= {"only_challenger_right": sum(gain > 0 for gain in gains), "only_champion_right": sum(gain < 0 for gain in gains)}
+    facts |= {
+        "only_challenger_right": sum(gain > 0 for gain in gains),
+        "only_champion_right": sum(gain < 0 for gain in gains),
+    }
     facts |= {"p_value": round(p_value, 6), "max_p_value": round(max_p_value, 6)}
     obstacles = []
     if p_value > max_p_value:
@@ -344,7 +380,7 @@ def compute_sign_test_p_value(gains: Sequence[float]) -> float:
     probability_by_sum = {0.0: 1.0}
     for weight, count in Counter(abs(gain) for gain in gains if gain).items():
         steps = [(weight * (2 * wins - count), float(binom.pmf(wins, count, 0.5))) for wins in range(count + 1)]
-        sums: Counter[float] = Counter()
+        sums: dict[float, float] = defaultdict(float)
         for (total, probability), (step, step_probability) in product(probability_by_sum.items(), steps):
             sums[round(total + step, 6)] += probability * step_probability
         probability_by_sum = dict(sums)

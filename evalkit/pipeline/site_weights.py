@@ -13,7 +13,7 @@ from typing import Any
 
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights, parse_weights_json, use_site_weights
 from evalkit.core.records import StrictRecord
-from evalkit.errors import StoreError
+from evalkit.errors import EvalkitError, StoreError
 from evalkit.pipeline.event_log import EventFact, LoggedEvent, read_events
 from evalkit.store import OutputFolder, parse_stored_json, parse_stored_record
 
@@ -47,16 +47,23 @@ def find_promotions_in_force(output_folder: OutputFolder) -> list[LoggedEvent]:
     return promotions
 
 
+def read_proposal(output_folder: OutputFolder, file_name: str) -> SiteWeightsProposal:
+    """Read a proposal. StoreError if its file is damaged."""
+    return _parse_proposal(file_name, output_folder.read_bytes(file_name))
+
+
+def _parse_proposal(file_name: str, content: bytes) -> SiteWeightsProposal:
+    stored = parse_stored_json(file_name, content, max_schema_version=SCHEMA_VERSION)
+    return parse_stored_record(SiteWeightsProposal, stored, file_name, _RESTORE_REMEDY)
+
+
 def read_promoted_weights(output_folder: OutputFolder, promotion: LoggedEvent) -> EmbeddedModelWeights:
     """Read the weights of a promotion. StoreError if their file was changed or is missing."""
     file_name = str(promotion.facts["file"])
     content = output_folder.read_bytes(file_name)
     if hashlib.sha256(content).hexdigest() != promotion.facts["sha256"]:
-        raise StoreError(
-            f"{file_name} was changed after its promotion", code="SITE-WEIGHTS", remedy=_RESTORE_REMEDY
-        )
-    stored = parse_stored_json(file_name, content, max_schema_version=SCHEMA_VERSION)
-    return parse_weights_json(parse_stored_record(SiteWeightsProposal, stored, file_name, _RESTORE_REMEDY).weights)
+        raise StoreError(f"{file_name} was changed after its promotion", code="SITE-WEIGHTS", remedy=_RESTORE_REMEDY)
+    return parse_weights_json(_parse_proposal(file_name, content).weights)
 
 
 def load_weights_in_force(output_folder: OutputFolder) -> EmbeddedModelWeights | None:
@@ -70,3 +77,13 @@ def use_weights_in_force(output_folder: OutputFolder) -> Iterator[None]:
     """Use the weights in force in this task and those it starts."""
     with use_site_weights(load_weights_in_force(output_folder)):
         yield
+
+
+def find_changed_promotions(output_folder: OutputFolder) -> Iterator[EvalkitError]:
+    """Yield an error for each promotion whose weights were changed or are missing."""
+    for event in read_events(output_folder):
+        if event.kind == "promoted":
+            try:
+                read_promoted_weights(output_folder, event)
+            except EvalkitError as error:
+                yield error

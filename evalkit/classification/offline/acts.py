@@ -248,7 +248,11 @@ class ActWeights(TermWeights):
 def load_act_weights() -> ActWeights:
     """Return the weights in use: the shipped ones, or those that a site has adjusted."""
     site_weights = load_embedded_weights()
-    return _adjust_weights(load_shipped_act_weights(), site_weights) if site_weights.act_adjustments else load_shipped_act_weights()
+    return (
+        _adjust_weights(load_shipped_act_weights(), site_weights)
+        if site_weights.act_adjustments
+        else load_shipped_act_weights()
+    )
 
 
 @cache_by_identity

@@ -136,7 +136,12 @@ _SITE_WEIGHTS: ContextVar[EmbeddedModelWeights | None] = ContextVar("a site's we
 
 def load_embedded_weights() -> EmbeddedModelWeights:
     """Return the weights in use: a site's within ``use_site_weights``, else the shipped."""
-    return _SITE_WEIGHTS.get() or load_shipped_weights()
+    return get_site_weights() or load_shipped_weights()
+
+
+def get_site_weights() -> EmbeddedModelWeights | None:
+    """Return the site's weights in use; None if the shipped ones are."""
+    return _SITE_WEIGHTS.get()
 
 
 @contextmanager

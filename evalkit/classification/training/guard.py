@@ -38,7 +38,9 @@ def build_guard(labelled_texts: Iterable[LabelledText]) -> dict[str, Any]:
     number_by_term = {term: number for number, term in enumerate(sorted(weights.weights_by_term))}
     rows = []
     for text in labelled_texts:
-        scores = combine_page_scores([read_page_for_scoring(page, weights) for page in build_pages_from_text(text.text)])
+        scores = combine_page_scores(
+            [read_page_for_scoring(page, weights) for page in build_pages_from_text(text.text)]
+        )
         features = [[round(value, 3) for value in scores.lexicon_features[name]] for name in LEXICON_FEATURE_NAMES]
         terms = sorted(number_by_term[term] for term in scores.terms)
         rows.append([DOCUMENT_TYPES.index(text.document_type), scores.unknown_word_count, features, terms])
@@ -66,7 +68,9 @@ def count_guard_errors(weights: EmbeddedModelWeights) -> GuardErrors:
     errors = 0
     for document_type, unknown_count, features, terms in rows:
         known_terms = tuple(term for term in terms if term in weights.weights_by_term)
-        lexicon_scores = {kind: math.expm1(value) for kind, value in zip(DocumentType, features["evidence"], strict=True)}
+        lexicon_scores = {
+            kind: math.expm1(value) for kind, value in zip(DocumentType, features["evidence"], strict=True)
+        }
         scores = ClassificationScores(lexicon_scores, features, known_terms, unknown_count, weights)
         errors += scores.types_by_probability[0] is not document_type
     return GuardErrors(len(rows), errors)

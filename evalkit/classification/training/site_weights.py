@@ -88,8 +88,7 @@ class SiteDocument:
 class _ActRow(NamedTuple):
     """A document's features of acts, and what the weights in force make of them."""
 
-    index: int
-    """Number of the document."""
+    document_number: int
     scores: list[float]
     logits: list[float]
 
@@ -110,17 +109,29 @@ class SiteTrainingSet:
         units = [
             (index, pages)
             for index, document in enumerate(documents)
-            for pages in ((document.pages, *((page,) for page in document.pages)) if len(document.pages) > 1 else (document.pages,))
+            for pages in (
+                (document.pages, *((page,) for page in document.pages))
+                if len(document.pages) > 1
+                else (document.pages,)
+            )
         ]
         variants, features, term_sets = [], [], []
         for index, pages in units:
             readings = [read_page_for_scoring(page, base).lexicon_reading for page in pages]
-            spans = [(reading, span) for reading in readings for span in find_body_spans(reading.page.text, reading.furniture_spans)]
+            spans = [
+                (reading, span)
+                for reading in readings
+                for span in find_body_spans(reading.page.text, reading.furniture_spans)
+            ]
             text = "\n".join(reading.page.text[start:end] for reading, (start, end) in spans)
             _, lexicon_features = compute_lexicon_features(readings)
             features.append([lexicon_features[kind] for kind in LEXICON_FEATURE_NAMES])
             term_sets.append(
-                frozenset(term.text for reading in readings for term in extract_terms(reading.page.text, reading.furniture_spans))
+                frozenset(
+                    term.text
+                    for reading in readings
+                    for term in extract_terms(reading.page.text, reading.furniture_spans)
+                )
             )
             original = LabelledText(documents[index].id, documents[index].document_type, text, documents[index].group)
             variants.append(TextVariant("whole" if pages is documents[index].pages else "page", original, text))
@@ -131,20 +142,28 @@ class SiteTrainingSet:
             term_sets,
             np.array([DOCUMENT_TYPES.index(variant.original.document_type) for variant in variants], dtype=np.intp),
         )
-        self._whole_rows = np.array([row for row, variant in enumerate(variants) if variant.name == "whole"], dtype=np.intp)
+        self._whole_rows = np.array(
+            [row for row, variant in enumerate(variants) if variant.name == "whole"], dtype=np.intp
+        )
         with use_site_weights(base):
             act_weights = load_act_weights()
         self._act_feature_names = tuple(act_weights.features)
         readings_of_acts = [read_act_of_pages(document.pages, act_weights) for document in documents]
         self._act_rows = [
-            _ActRow(index, reading.standard_scores, [
-                act_weights.temperature * math.log(probability + 1e-12) for probability in reading.probabilities.values()
-            ])
+            _ActRow(
+                index,
+                reading.standard_scores,
+                [
+                    act_weights.temperature * math.log(probability + 1e-12)
+                    for probability in reading.probabilities.values()
+                ],
+            )
             for index, reading in enumerate(readings_of_acts)
             if reading
         ]
         self._keys_by_document = [
-            frozenset(key for page in document.pages for key in iter_letterhead_keys(page, salt)) for document in documents
+            frozenset(key for page in document.pages for key in iter_letterhead_keys(page, salt))
+            for document in documents
         ]
 
     def fit(self, is_learned: npt.NDArray[np.bool_]) -> FittedWeights:
@@ -154,12 +173,15 @@ class SiteTrainingSet:
 
     def adjust_acts(self, is_learned: npt.NDArray[np.bool_]) -> dict[str, tuple[float, ...]]:
         """Compute what is added to the weights of acts, from the marked documents."""
-        rows = [row for row in self._act_rows if is_learned[row.index]]
+        rows = [row for row in self._act_rows if is_learned[row.document_number]]
         if not rows:
             return dict(self.base.act_adjustments)
         scores = np.array([[*row.scores, 1.0] for row in rows])
         added = _fit_added_weights(
-            np.array([row.logits for row in rows]), scores, self.true_types[[row.index for row in rows]], _RIDGE_ACTS
+            np.array([row.logits for row in rows]),
+            scores,
+            self.true_types[[row.document_number for row in rows]],
+            _RIDGE_ACTS,
         )
         zero = (0.0,) * len(DOCUMENT_TYPES)
         names = (*self._act_feature_names, ACT_BIAS)
@@ -195,7 +217,7 @@ class SiteTrainingSet:
         A letterhead counts if ``MIN_TERM_GROUPS`` patients' documents have it, answered blind or by two reviewers.
         """
         documents_by_key: dict[str, list[SiteDocument]] = defaultdict(list)
-        for index in np.flatnonzero(is_learned):
+        for index in np.flatnonzero(is_learned).tolist():
             for key in self._keys_by_document[index]:
                 documents_by_key[key].append(self.documents[index])
         weights_by_key = {
@@ -204,7 +226,9 @@ class SiteTrainingSet:
             if len({document.group for document in documents}) >= MIN_TERM_GROUPS and _is_agreed(documents)
         }
         return {
-            key: weights for key, weights in weights_by_key.items() if max(weights) - min(weights) >= _MIN_LETTERHEAD_SPREAD
+            key: weights
+            for key, weights in weights_by_key.items()
+            if max(weights) - min(weights) >= _MIN_LETTERHEAD_SPREAD
         }
 
     def compute_log_odds(
@@ -213,7 +237,9 @@ class SiteTrainingSet:
         """Return the damped sums of these documents, and the log odds of their letterheads."""
         sums = fitted.compute_damped_type_sums(self._training_set, self._whole_rows[list(indices)])
         odds = [
-            choose_strongest_weights(letterheads[key] for key in sorted(self._keys_by_document[index] & letterheads.keys()))
+            choose_strongest_weights(
+                letterheads[key] for key in sorted(self._keys_by_document[index] & letterheads.keys())
+            )
             or (0.0,) * len(DOCUMENT_TYPES)
             for index in indices
         ]
@@ -232,7 +258,9 @@ class SiteTrainingSet:
             is_part = np.array([other == part for other in parts])
             is_kept = is_learned & ~is_part & ~np.isin(groups, groups[is_part])
             indices = np.flatnonzero(is_part).tolist()
-            sums[is_part], odds[is_part] = self.compute_log_odds(self.fit(is_kept), self.count_letterheads(is_kept), indices)
+            sums[is_part], odds[is_part] = self.compute_log_odds(
+                self.fit(is_kept), self.count_letterheads(is_kept), indices
+            )
         return sums, odds
 
     def compute_support(self, is_learned: npt.NDArray[np.bool_]) -> FloatArray:
@@ -246,8 +274,11 @@ class SiteTrainingSet:
         fold_by_group = assign_folds_to_groups(
             LabelledText(document.id, document.document_type, "", document.group) for document in self.documents
         )
-        held_out = self.predict_held_out([str(fold_by_group[document.group]) for document in self.documents], is_learned)
-        temperature = self._choose_temperature(*(values[is_learned] for values in held_out), self.true_types[is_learned])
+        held_out = self.predict_held_out(
+            [str(fold_by_group[document.group]) for document in self.documents], is_learned
+        )
+        sums, odds = (values[is_learned] for values in held_out)
+        temperature = self._choose_temperature(sums, odds, self.true_types[is_learned])
         return build_weights_json(
             self.fit(is_learned),
             ProbabilityCalibration(temperature, self.base.min_probability, self.base.max_contradicted_probability),
