@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +95,7 @@ def propose_site_weights(
                 attempt=1 + sum(proposal.base_version == champion.version for proposal in earlier),
                 cutoff=cutoff,
             )
-        challenge = Challenge(
-            challenge.weights_json, challenge.facts, (*excluded, *challenge.left_out), challenge.obstacles
-        )
+        challenge = replace(challenge, left_out=(*excluded, *challenge.left_out))
         if challenge.weights_json is None:
             return ProposalOutcome(challenge, None, study.problems)
         proposal = SiteWeightsProposal(

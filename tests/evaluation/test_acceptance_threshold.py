@@ -5,12 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import stats
-from sklearn.calibration import calibration_curve
-from sklearn.metrics import brier_score_loss
-
 from evalkit.evaluation.acceptance_threshold import (
     ThresholdCertificate,
     certify_threshold,
@@ -20,6 +14,12 @@ from evalkit.evaluation.acceptance_threshold import (
     tabulate_risk_coverage,
     thin_rows_to_equal_probability,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import brier_score_loss
+
 from evalkit.evaluation.intervals import compute_error_rate_upper_bound, count_audits_needed, estimate_proportion
 
 rows = st.lists(

@@ -7,8 +7,9 @@ it, and a letterhead counts from as many. So no patient's words are in the weigh
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -115,6 +116,7 @@ class SiteTrainingSet:
                 else (document.pages,)
             )
         ]
+        names = _collect_person_names(documents)
         variants, features, term_sets = [], [], []
         for index, pages in units:
             readings = [read_page_for_scoring(page, base).lexicon_reading for page in pages]
@@ -131,6 +133,7 @@ class SiteTrainingSet:
                     term.text
                     for reading in readings
                     for term in extract_terms(reading.page.text, reading.furniture_spans)
+                    if names.isdisjoint(term.text.split())
                 )
             )
             original = LabelledText(documents[index].id, documents[index].document_type, text, documents[index].group)
@@ -305,6 +308,18 @@ class SiteTrainingSet:
 
         bounds = (0.0, math.log(MAX_TEMPERATURE))
         return math.exp(minimize_scalar(compute_loss, bounds=bounds, method="bounded").x)
+
+
+def _collect_person_names(documents: Iterable[SiteDocument]) -> frozenset[str]:
+    """Collect the words of all patients' names, which several patients may share."""
+    return frozenset(
+        word
+        for document in documents
+        for page in document.pages
+        for identifier in page.identifiers
+        if identifier.kind == "patient"
+        for word in re.findall("[a-z]+", identifier.value.casefold())
+    )
 
 
 def _fit_added_weights(
