@@ -43,7 +43,12 @@ from rich.table import Table
 
 from evalkit.classification.offline import acts
 from evalkit.classification.offline.acts import ActWeights
-from evalkit.classification.offline.model_weights import EmbeddedModelWeights, parse_weights_json, use_site_weights
+from evalkit.classification.offline.model_weights import (
+    EmbeddedModelWeights,
+    load_shipped_weights,
+    parse_weights_json,
+    use_site_weights,
+)
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.learning import (
@@ -90,8 +95,13 @@ def load_unseen_weights() -> dict[str, Unseen]:
         stored.write_text(
             json.dumps({name: [part.model_dump(by_alias=True) for part in pair] for name, pair in unseen.items()})
         )
+    # how much pages' types count in where documents begin is a single number, not learned from any source's words
+    influence = {"types": load_shipped_weights().page_type_influence}
     return {
-        name: Unseen(parse_weights_json(embedded), ActWeights.model_validate(act_weights))
+        name: Unseen(
+            parse_weights_json({**embedded, "joins": {**embedded["joins"], **influence}}),
+            ActWeights.model_validate(act_weights),
+        )
         for name, (embedded, act_weights) in json.loads(stored.read_text("utf-8")).items()
     }
 

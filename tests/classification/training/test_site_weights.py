@@ -16,8 +16,16 @@ from evalkit.classification.schema import DocumentType
 from evalkit.classification.training.guard import GuardErrors, count_guard_errors
 from evalkit.classification.training.labelled_texts import build_pages_from_text
 from evalkit.classification.training.site_weights import SiteDocument, SiteTrainingSet
+from evalkit.documents.bundle import Identifier
 
 SALT = "salt"
+
+
+def name_patient(letter):
+    """The letter's page, with the patient's name as the reader finds it."""
+    name = letter.text.split("Patient: ")[1].split("   ")[0]
+    identifier = Identifier(kind="patient", value=name, normal=name.upper(), box=(0.0, 0.0, 1.0, 1.0))
+    return tuple(page.model_copy(update={"identifiers": (identifier,)}) for page in build_pages_from_text(letter.text))
 
 
 def build_documents(count=32, *, patients=None, reviewers=("dr_a", "dr_b"), is_blind=False):
@@ -25,7 +33,7 @@ def build_documents(count=32, *, patients=None, reviewers=("dr_a", "dr_b"), is_b
     return [
         SiteDocument(
             letter.name,
-            build_pages_from_text(letter.text),
+            name_patient(letter),
             DocumentType(letter.kind),
             f"patient {number % (patients or count)}",
             f"2026-W{number // 8:02}",
