@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit, logit
 
 from evalkit.classification.v2_consistency import get_stated_beginning_probabilities
@@ -41,16 +42,25 @@ class RiskCalibration(NamedTuple):
         >>> round(RiskCalibration(intercept=-2.2).apply(0.5), 3), round(RiskCalibration().apply(0.25), 3)
         (0.1, 0.25)
         """
-        clipped_risk = min(max(stated_risk, _SMALLEST_RISK), 1 - _SMALLEST_RISK)
-        return float(expit(self.intercept + self.slope * logit(clipped_risk)))
+        return float(self.apply_to_all([stated_risk])[0])
+
+    def apply_to_all(self, stated_risks: Sequence[float]) -> npt.NDArray[np.float64]:
+        """Return the calibrated risks, 0..1."""
+        calibrated: npt.NDArray[np.float64] = expit(self.intercept + self.slope * _compute_logits(stated_risks))
+        return calibrated
+
+
+def _compute_logits(risks: Sequence[float]) -> npt.NDArray[np.float64]:
+    logits: npt.NDArray[np.float64] = logit(np.clip(np.asarray(risks, dtype=float), _SMALLEST_RISK, 1 - _SMALLEST_RISK))
+    return logits
 
 
 def fit_risk_calibration(
-    stated_risks: Sequence[float], is_wrong: Sequence[bool], weights: Sequence[float] | None = None
+    stated_risks: Sequence[float], is_wrong: Sequence[float], weights: Sequence[float] | None = None
 ) -> RiskCalibration:
     """Fit the calibration of stated risks to reviewed documents.
 
-    ``weights`` are the numbers of documents that each reviewed one represents. With few reviews, or none, the result
+    ``is_wrong`` may also be the wrong share (0..1) of each document. ``weights`` are the numbers of documents that each reviewed one represents. With few reviews, or none, the result
     stays near the stated risks: intercept 0 and slope 1 are the centre of a normal prior.
 
     Source: Platt, Probabilistic outputs for support vector machines (1999); maximum a posteriori by Newton's method.
@@ -58,12 +68,12 @@ def fit_risk_calibration(
     >>> fit_risk_calibration([], [])
     RiskCalibration(intercept=0.0, slope=1.0)
     """
-    risks = np.clip(np.asarray(stated_risks, dtype=float), _SMALLEST_RISK, 1 - _SMALLEST_RISK)
+    logits = _compute_logits(stated_risks)
     outcomes = np.asarray(is_wrong, dtype=float)
-    row_weights = np.ones(len(risks)) if weights is None else np.asarray(weights, dtype=float)
-    if len(risks):
+    row_weights = np.ones(len(logits)) if weights is None else np.asarray(weights, dtype=float)
+    if len(logits):
         row_weights = row_weights * row_weights.sum() / (row_weights**2).sum()  # sum: Kish's effective sample size
-    features = np.column_stack([np.ones(len(risks)), logit(risks)])
+    features = np.column_stack([np.ones(len(logits)), logits])
     centre, precision = np.array([0.0, 1.0]), np.diag(_PRIOR_DEVIATIONS**-2.0)
     coefficients = centre
     for _ in range(_NEWTON_STEPS):

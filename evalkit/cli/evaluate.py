@@ -20,6 +20,7 @@ from evalkit.cli.options import (
 )
 from evalkit.cli.render import (
     render_attention_checks,
+    render_audits_for_precision,
     render_challenge,
     render_comparison,
     render_evaluation_report,
@@ -109,8 +110,14 @@ def report(
         ),
     ] = None,
     rate: Annotated[
-        float, typer.Option(min=0.001, max=0.5, help="Tolerated share of wrong answers among the accepted documents.")
-    ] = 0.05,
+        float | None,
+        typer.Option(
+            min=0.001,
+            max=0.5,
+            help="Tolerated share of wrong answers among the accepted documents.",
+            show_default="setting certificate.max_error_rate",
+        ),
+    ] = None,
     output: Annotated[str | None, create_output_option("Folder or bucket of the run to report on")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -124,10 +131,16 @@ def report(
     from evalkit.evaluation.report import build_report, convert_report_to_json, write_html_report
     from evalkit.evaluation.study import read_folder_study
 
+    settings = load_settings()
     study = read_folder_study(
-        open_existing_output(output), truth=truth, production=production, foreign_types=load_settings().foreign_types
+        open_existing_output(output), truth=truth, production=production, foreign_types=settings.foreign_types
     )
-    evaluation_report = build_report(study, made_at=format_iso_seconds(utc_now()), max_error_rate=rate)
+    certificate_settings = (
+        settings.certificate if rate is None else settings.certificate.model_copy(update={"max_error_rate": rate})
+    )
+    evaluation_report = build_report(
+        study, made_at=format_iso_seconds(utc_now()), certificate_settings=certificate_settings
+    )
     if to is not None:
         write_html_report(evaluation_report, to)
     print_notes(*(() if as_json else evaluation_report.warnings))
@@ -137,7 +150,19 @@ def report(
 
 
 def sample(
-    number: Annotated[int, typer.Argument(metavar="N", min=1, help="Number of documents to draw.")],
+    number: Annotated[
+        int | None, typer.Argument(metavar="[N]", min=1, help="Number of documents to draw.", show_default=False)
+    ] = None,
+    points: Annotated[
+        float | None,
+        typer.Option(
+            "--for",
+            metavar="POINTS",
+            min=0.1,
+            max=50,
+            help="Draw nothing; say how many more audits show the accepted documents' error rate to ± so many percentage points.",
+        ),
+    ] = None,
     by: Annotated[
         Literal["production", "type", "decision"] | None,
         typer.Option(
@@ -160,14 +185,23 @@ def sample(
     """Draw accepted documents for expert review.
 
     Each document is drawn with a known probability and put into the experts' queue. With --seeded, decided documents
-    with a planted fault are queued instead.
+    with a planted fault are queued instead. With --for, only the number of audits is printed.
 
-    Example: evalkit sample 50 --by production
+    Examples: evalkit sample 50 --by production; evalkit sample --for 1
     """
     from evalkit.core.clocks import format_zulu_now
     from evalkit.evaluation.sampling import draw_and_queue_sample as draw
 
     output_folder, drawn_at = open_existing_output(output), format_zulu_now()
+    if (number is None) == (points is None) or (points is not None and (seeded or by is not None)):
+        raise UsageError(
+            "give either the number of documents to draw, or --for alone",
+            code="SAMPLE-NUMBER",
+            remedy="Use for example `evalkit sample 50` or `evalkit sample --for 1`.",
+        )
+    if number is None:
+        _print_audits_for_precision(output_folder, (points or 0) / 100, as_json=as_json)
+        return
     if seeded:
         if by is not None:
             raise UsageError(
@@ -183,6 +217,16 @@ def sample(
     )
     blocks = render_sample(draw_record, by, partial(format_queue_command, str(output_folder.root)))
     print_outcome(blocks, partial(draw_record.model_dump, mode="json"), as_json=as_json)
+
+
+def _print_audits_for_precision(output_folder: OutputFolder, half_width: float, *, as_json: bool) -> None:
+    from evalkit.evaluation.headline_estimates import count_audits_for_precision
+    from evalkit.evaluation.study import read_folder_study
+
+    precision = count_audits_for_precision(
+        read_folder_study(output_folder, foreign_types=load_settings().foreign_types), half_width
+    )
+    print_outcome(render_audits_for_precision(precision), precision._asdict, as_json=as_json)
 
 
 def _draw_attention_checks(output_folder: OutputFolder, number: int, *, drawn_at: str, as_json: bool) -> None:

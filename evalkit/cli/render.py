@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evalkit.cli.terminal import Printable
     from evalkit.doctor import DoctorCheck
     from evalkit.evaluation.challenge.report import MutationTestReport
+    from evalkit.evaluation.headline_estimates import AuditsForPrecision
     from evalkit.evaluation.intervals import Estimate
     from evalkit.evaluation.report import EvaluationReport
     from evalkit.evaluation.run_comparison import OverallAccuracyComparison, PairedAccuracy, RunComparison
@@ -227,6 +228,7 @@ def render_sample(draw: Draw, by: str, format_queue_command: Callable[[], str]) 
     yield f"{drawn_count} documents wait in the queue: {format_queue_command()}"
 
 
+<<<<<<< HEAD
 def render_proposal(outcome: ProposalOutcome) -> Iterator[Printable]:
     """Render a proposal of weights: figures of both weights, what was left out, obstacles."""
     challenge, facts = outcome.challenge, outcome.challenge.facts
@@ -254,6 +256,22 @@ def render_proposal(outcome: ProposalOutcome) -> Iterator[Printable]:
     yield from (f"Not to be promoted: {obstacle}" for obstacle in challenge.obstacles)
     if not challenge.obstacles:
         yield f"{outcome.file_name} may be promoted: evalkit learn promote --by NAME"
+=======
+def render_audits_for_precision(precision: AuditsForPrecision) -> Iterator[Printable]:
+    """Render how many more audits a precision of the accepted documents' error rate takes."""
+    known = (
+        f"± {100 * precision.current_half_width:.2g} points after {precision.audit_count} reviewed audits and samples"
+    )
+    wanted = f"± {100 * precision.half_width:.2g} points"
+    if not precision.more_audits:
+        yield f"The error rate of accepted documents is already known to {wanted} or better: {known}."
+        return
+    yield f"{precision.more_audits} more audits show the error rate of accepted documents to {wanted}; now it is known to {known}."
+    if precision.more_audits > precision.unseen_count:
+        yield f"Only {precision.unseen_count} accepted documents are left to draw: process more documents first."
+    else:
+        yield f"Draw them at once with `evalkit sample {precision.more_audits}`, or wait until runs have drawn so many."
+>>>>>>> main
 
 
 def render_attention_checks(rows: Sequence[Sequence[str]], requested_count: int) -> Iterator[Printable]:

@@ -26,6 +26,8 @@ from evalkit.cli.options import (
     YesOption,
     create_output_option,
     format_queue_command,
+    load_settings,
+    open_existing_output,
 )
 from evalkit.cli.render import render_extract_summary, render_run_estimate, render_run_summary
 from evalkit.cli.spending import run_within_budget
@@ -115,7 +117,34 @@ def run(
 
     summary = run_within_budget(run_with_limit, usd_per_run, estimate_run)
     print_outcome(render_run_summary(summary, format_queue_command), partial(summary.to_json, vars), as_json=as_json)
+    _record_and_print_certificates(str(summary.output))
     _exit_with_summary(summary, strict=strict)
+
+
+def _record_and_print_certificates(output: str) -> None:
+    """Log the certificates that the reviews since the last run grant or withdraw."""
+    from evalkit.core.clocks import format_zulu_now
+    from evalkit.errors import EvalkitError
+    from evalkit.evaluation.certificate import record_certificate_changes
+    from evalkit.evaluation.study import read_folder_study
+    from evalkit.store import REVIEWS_FOLDER
+
+    output_folder = open_existing_output(output)
+    if not output_folder.has_folder(REVIEWS_FOLDER):  # nobody has answered an audit yet
+        return
+    try:
+        with output_folder.hold_run_lock():
+            events = record_certificate_changes(
+                output_folder, read_folder_study(output_folder), format_zulu_now(), load_settings().certificate
+            )
+    except EvalkitError as error:  # the documents are finished; the next run records the certificates
+        print_notes(f"certificates not recorded: {error}")
+        return
+    for event in events:
+        subject = event.stratum or "all documents"
+        print_notes(
+            f"{'Certified' if event.kind == 'certified' else 'Certificate withdrawn'}: {subject}. {event.facts['statement']}"
+        )
 
 
 def extract(

@@ -7,12 +7,32 @@ as such.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
 
-from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
+import numpy as np
+
+from evalkit.classification.page_risks import fit_risk_calibration
+from evalkit.evaluation.intervals import (
+    Estimate,
+    FloatArray,
+    Observation,
+    compute_jeffreys_limits,
+    estimate_proportion,
+    estimate_weighted_mean,
+)
 from evalkit.evaluation.metrics import compute_page_accuracy, is_exact_segmentation
 from evalkit.evaluation.study import DocumentRecord, Study
+
+#: Number of parts for the cross-fitting of predictions.
+_FOLD_COUNT = 5
+#: Fewer audits do not say how many are wrong; then this share is assumed.
+_MIN_MEASURED_AUDITS, _ASSUMED_WRONG_SHARE = 10, 0.05
+_MAX_SIMPLE_DRAWS = 10_000_000
 
 #: Function that scores a reviewed document, 0..1; None if no expert vouched for the part that is scored.
 DocumentMeasure = Callable[[DocumentRecord], float | None]
@@ -129,17 +149,83 @@ def estimate_headline(
     correctness_by_doc_id = {
         document.doc_id: correctness for document in documents if (correctness := measure(document)) is not None
     }
-    certain_count = sum(is_outside_random_draw(document) for document in documents)
+    drawable_documents = [document for document in documents if not is_outside_random_draw(document)]
+    drawn_documents = [
+        document for document in drawable_documents if document.review_probability and document.has_expert_action
+    ]
+    predicted_values, predicted_mean = _predict_values(drawn_documents, drawable_documents, correctness_by_doc_id)
+    observations = [
+        Observation(correctness_by_doc_id[document.doc_id], 1.0)
+        for document in documents
+        if is_outside_random_draw(document) and document.doc_id in correctness_by_doc_id
+    ] + [
+        Observation(
+            correctness_by_doc_id.get(document.doc_id), document.review_probability or 1.0, float(predicted_value)
+        )
+        for document, predicted_value in zip(drawn_documents, predicted_values, strict=True)
+    ]
     return HeadlineEstimate(
         name,
         population_description,
         len(documents),
         len(correctness_by_doc_id),
         estimate_weighted_mean(
-            list(_iterate_observations(documents, correctness_by_doc_id)), len(documents), certain_count=certain_count
+            observations,
+            len(documents),
+            certain_count=len(documents) - len(drawable_documents),
+            predicted_mean=predicted_mean,
         ),
         estimate_proportion(sum(correctness_by_doc_id.values()), len(correctness_by_doc_id)),
         tuple(doc_id for doc_id, correctness in correctness_by_doc_id.items() if correctness < 1),
+    )
+
+
+class AuditsForPrecision(NamedTuple):
+    """Number of audits after which the headline has a given precision."""
+
+    half_width: float
+    """Half of the width (0..1) that the 95 % interval shall have."""
+    current_half_width: float
+    """Half of its present width."""
+    audit_count: int
+    """Number of accepted documents reviewed after a random draw."""
+    more_audits: int
+    """Number of further ones that the half width takes, at the present error rate and mode of drawing."""
+    unseen_count: int
+    """Number of accepted documents that could still be drawn."""
+
+
+def count_audits_for_precision(study: Study, half_width: float) -> AuditsForPrecision:
+    """Count the audits after which the error rate of accepted documents is known well.
+
+    The half width of the interval shrinks as that of Jeffreys' interval does with the number of simple draws. Before
+    ten audits, one wrong in twenty is assumed.
+    """
+    accepted_documents = [document for document in study.documents if document.is_accepted]
+    headline = estimate_headline("", "", accepted_documents, score_agent_type)
+    audit_count = sum(
+        document.has_expert_action and not is_outside_random_draw(document) for document in accepted_documents
+    )
+    estimate = headline.estimate
+    current_half_width = (estimate.high - estimate.low) / 2
+    is_measured = estimate.value is not None and audit_count >= _MIN_MEASURED_AUDITS
+    wrong_share = 1 - estimate.value if is_measured and estimate.value is not None else _ASSUMED_WRONG_SHARE
+
+    def count_simple_draws(wanted_half_width: float) -> int:
+        def is_narrow_enough(draws: int) -> bool:
+            low, high = compute_jeffreys_limits(wrong_share, draws)
+            return (high - low) / 2 <= wanted_half_width
+
+        return bisect_left(range(_MAX_SIMPLE_DRAWS), True, key=is_narrow_enough)
+
+    wanted_draws, current_draws = count_simple_draws(half_width), count_simple_draws(current_half_width)
+    audits_per_draw = audit_count / current_draws if is_measured and current_draws else 1.0
+    return AuditsForPrecision(
+        half_width,
+        current_half_width,
+        audit_count,
+        0 if current_half_width <= half_width else max(math.ceil(wanted_draws * audits_per_draw) - audit_count, 1),
+        sum(document.truth_status == "unseen" for document in accepted_documents),
     )
 
 
@@ -156,12 +242,35 @@ def is_outside_random_draw(document: DocumentRecord) -> bool:
     )
 
 
-def _iterate_observations(
-    documents: Iterable[DocumentRecord], correctness_by_doc_id: dict[str, float]
-) -> Iterable[Observation]:
-    for document in documents:
-        if is_outside_random_draw(document):
-            if document.doc_id in correctness_by_doc_id:
-                yield Observation(correctness_by_doc_id[document.doc_id], 1.0)
-        elif document.review_probability and document.has_expert_action:
-            yield Observation(correctness_by_doc_id.get(document.doc_id), document.review_probability)
+def _predict_values(
+    drawn_documents: Sequence[DocumentRecord],
+    drawable_documents: Sequence[DocumentRecord],
+    correctness_by_doc_id: Mapping[str, float],
+) -> tuple[FloatArray, float]:
+    """Predict the score of each drawn document from its risk, and the mean of all.
+
+    The calibration for each fifth of the documents is fitted to the other four. Its predictions are moved by the
+    difference of its mean over all documents to that of the other calibrations.
+    """
+    folds = np.arange(len(drawn_documents)) % _FOLD_COUNT
+    all_risks = [document.risk for document in drawable_documents]
+    predicted_values, fold_means = np.zeros(len(drawn_documents)), []
+    for fold in range(_FOLD_COUNT):
+        other_documents = [
+            document
+            for position, document in enumerate(drawn_documents)
+            if folds[position] != fold and document.doc_id in correctness_by_doc_id
+        ]
+        calibration = fit_risk_calibration(
+            [document.risk for document in other_documents],
+            [1 - correctness_by_doc_id[document.doc_id] for document in other_documents],
+            [document.sampling_weight for document in other_documents],
+        )
+        is_in_fold = folds == fold
+        risks_in_fold = [
+            document.risk for document, is_chosen in zip(drawn_documents, is_in_fold, strict=True) if is_chosen
+        ]
+        fold_means.append(1 - float(calibration.apply_to_all(all_risks).mean()) if all_risks else 0.0)
+        predicted_values[is_in_fold] = 1 - calibration.apply_to_all(risks_in_fold) - fold_means[-1]
+    predicted_mean = fmean(fold_means)
+    return predicted_values + predicted_mean, predicted_mean

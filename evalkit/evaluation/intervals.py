@@ -28,6 +28,11 @@ BOOTSTRAP_REPEATS = 300
 #: more).
 _MAX_ROW_COPIES = 20_000
 
+#: Estimates with predictions: number of folds, of draws below which predictions are not used, and of added errors.
+_FOLD_COUNT = 5
+_MIN_PREDICTED_DRAWS = 10
+_ADDED_ERRORS = 0.15
+
 
 class Estimate(NamedTuple):
     """An estimated value with its confidence interval from ``low`` to ``high``."""
@@ -49,6 +54,8 @@ class Observation(NamedTuple):
     """The document's score, 0 to 1, such as 1 for right and 0 for wrong; None if the review could not determine it."""
     inclusion_probability: float
     """Probability with which the document was selected for review, above 0 and at most 1."""
+    predicted_value: float = 0.0
+    """Prediction of ``value`` from what is known of every document, fitted without this one."""
 
 
 def estimate_proportion(successes: float, trials: float, confidence_level: float = 0.95) -> Estimate:
@@ -222,7 +229,12 @@ def _compute_sum_over_largest_weight(weights: FloatArray) -> float:
 
 
 def estimate_weighted_mean(
-    observations: Sequence[Observation], population_size: int, *, certain_count: int, confidence_level: float = 0.95
+    observations: Sequence[Observation],
+    population_size: int,
+    *,
+    certain_count: int,
+    predicted_mean: float | None = None,
+    confidence_level: float = 0.95,
 ) -> Estimate:
     """Estimate a mean over all documents from certain and randomly drawn reviews.
 
@@ -231,6 +243,8 @@ def estimate_weighted_mean(
         population_size: number of processed documents; all of them are in the denominator.
         certain_count: number of documents whose review was certain (probability 1, such as escalated documents). All
             observations with probability 1 are of these documents; the rest are pending, unreadable or undeterminable.
+        predicted_mean: the mean of ``predicted_value`` over all documents that could be drawn, reviewed or not. With it,
+            the drawn part is estimated with the help of the predictions (``_estimate_drawn_share_with_predictions``).
         confidence_level: the probability with which the interval holds the true mean.
 
     The mean over reviewed documents is not the mean over all documents: difficult documents are escalated and all
@@ -271,8 +285,10 @@ def estimate_weighted_mean(
     drawable_count = population_size - certain_count
 
     lowest_share, highest_share = (
-        _estimate_drawn_share(drawn_observations, 0.0, confidence_level),
-        _estimate_drawn_share(drawn_observations, 1.0, confidence_level),
+        _estimate_drawn_share(drawn_observations, assumed_value, confidence_level)
+        if predicted_mean is None or len(known_draws) < _MIN_PREDICTED_DRAWS
+        else _estimate_drawn_share_with_predictions(drawn_observations, assumed_value, predicted_mean, confidence_level)
+        for assumed_value in (0.0, 1.0)
     )
     certain_sum = sum(known_values)
     effective_size = len(known_values) + (lowest_share.n if known_draws else 0)
@@ -280,9 +296,10 @@ def estimate_weighted_mean(
         value = None
     else:
         value = (certain_sum + drawable_count * (lowest_share.value or 0)) / population_size
-    low = (certain_sum + drawable_count * lowest_share.low) / population_size if population_size else 0.0
+    low_share, high_share = min(lowest_share.low, highest_share.low), max(lowest_share.high, highest_share.high)
+    low = (certain_sum + drawable_count * low_share) / population_size if population_size else 0.0
     high = (
-        (certain_sum + certain_count - len(known_values) + drawable_count * highest_share.high) / population_size
+        (certain_sum + certain_count - len(known_values) + drawable_count * high_share) / population_size
         if population_size
         else 1.0
     )
@@ -329,6 +346,79 @@ def _estimate_drawn_share(
     share = float(np.average(values, weights=weights))
     effective_size = _compute_sum_over_largest_weight(weights)
     return estimate_proportion(share * effective_size, effective_size, confidence_level)
+
+
+def _estimate_drawn_share_with_predictions(
+    observations: Sequence[Observation], assumed_unknown_value: float, predicted_mean: float, confidence_level: float
+) -> Estimate:
+    """Estimate the mean of drawn observations as a correction of predictions.
+
+    The predictions' mean over all documents is known. The weighted mean error of the predictions is estimated from the
+    reviewed documents, and subtracted. Predictions are first multiplied by the share λ that makes the variance
+    smallest: 1 if they are right, 0 if they say nothing, which leaves the weighted mean. Each fifth of the observations
+    has its λ from the other four, so that no observation influences its own correction.
+
+    The interval is that of Jeffreys for the number of simple draws that would have the same variance. A variance that
+    is estimated from a few errors is often too small. So for the upper limit, part of one more error, of the weight
+    that a further one is likely to have, is added to the share of the rarer outcome and to the variance.
+
+    Source: Angelopoulos, Duchi and Zrnic, PPI++ (arXiv 2311.01453, 2023), with Hájek's weights; Brown, Cai and DasGupta,
+    Statistical Science 16 (2001), Jeffreys' interval; Korn and Graubard, Survey Methodology 24 (1998), effective size.
+    """
+    values = np.array([assumed_unknown_value if row.value is None else row.value for row in observations], dtype=float)
+    predictions = np.array([row.predicted_value for row in observations], dtype=float)
+    weights = 1 / np.array([row.inclusion_probability for row in observations], dtype=float)
+    variance_weights = weights * (weights - 1)
+    folds = np.arange(len(values)) % _FOLD_COUNT
+    corrected = values.copy()
+    for fold in range(_FOLD_COUNT):
+        others = folds != fold
+        scale = _compute_prediction_scale(values[others], predictions[others], weights[others])
+        corrected[~others] -= scale * (predictions[~others] - predicted_mean)
+    share = min(max(float(np.average(corrected, weights=weights)), 0.0), 1.0)
+    total_weight = weights.sum()
+    variance = float((variance_weights * (corrected - share) ** 2).sum()) / total_weight**2
+    # The rarer outcome is the one of which a few more or fewer matter.
+    is_rare_high = share < 0.5
+    rare_share = share if is_rare_high else 1 - share
+    rare_chances = np.clip(predictions if is_rare_high else 1 - predictions, _ROUNDING_TOLERANCE, 1)
+    next_weight = (float(np.average(weights, weights=rare_chances)) + float(weights.max())) / 2
+    upper_share = min(rare_share + _ADDED_ERRORS * next_weight / total_weight, 1.0)
+    upper_variance = variance + _ADDED_ERRORS * next_weight * (next_weight - 1) / total_weight**2
+    low, _ = _compute_limits_by_variance(rare_share, variance, confidence_level)
+    _, high = _compute_limits_by_variance(upper_share, upper_variance, confidence_level)
+    limits = (low, high) if is_rare_high else (1 - high, 1 - low)
+    effective_size = _compute_sum_over_largest_weight(weights)
+    return Estimate(share, min(limits[0], share), max(limits[1], share), effective_size, "weighted")
+
+
+def _compute_limits_by_variance(share: float, variance: float, confidence_level: float) -> tuple[float, float]:
+    """Compute Jeffreys' limits for the number of simple draws that have the variance."""
+    if variance <= 0:
+        return share, share
+    return compute_jeffreys_limits(share, share * (1 - share) / variance, confidence_level)
+
+
+def compute_jeffreys_limits(share: float, trials: float, confidence_level: float = 0.95) -> tuple[float, float]:
+    """Compute the limits of Jeffreys' interval for a share, 0..1, of simple draws.
+
+    >>> [round(limit, 4) for limit in compute_jeffreys_limits(0.1, 50)]
+    [0.0392, 0.2054]
+    """
+    shapes = share * trials + 0.5, (1 - share) * trials + 0.5
+    tail_probability = (1 - confidence_level) / 2
+    return float(betaincinv(*shapes, tail_probability)), float(betaincinv(*shapes, 1 - tail_probability))
+
+
+def _compute_prediction_scale(values: FloatArray, predictions: FloatArray, weights: FloatArray) -> float:
+    """Return the λ (0..1) by which predictions reduce the variance most."""
+    variance_weights = weights * (weights - 1)
+    if not variance_weights.any():
+        return 0.0
+    prediction_errors = predictions - np.average(predictions, weights=weights)
+    spread = float((variance_weights * prediction_errors**2).sum())
+    covariance = float((variance_weights * prediction_errors * (values - np.average(values, weights=weights))).sum())
+    return min(max(covariance / spread, 0.0), 1.0) if spread > 0 else 0.0
 
 
 # --- shares within a part of unknown size ---------------------------------------------------------------------------

@@ -23,8 +23,9 @@ from matplotlib.figure import Figure
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.grouping import group_pairs
 from evalkit.evaluation import (
-    acceptance_threshold,
     attention_checks,
+    certificate,
+    confidence_calibration,
     document_type_scores,
     error_ranking,
     headline_estimates,
@@ -46,6 +47,7 @@ from evalkit.evaluation.extraction_monitoring import (
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
+from evalkit.settings import CertificateSettings
 from evalkit.store import open_output_folder
 
 SIMULATED_WARNING = (
@@ -144,22 +146,25 @@ class EvaluationReport:
         )
 
 
-def build_report(study: Study, *, made_at: str, max_error_rate: float = 0.05) -> EvaluationReport:
+def build_report(
+    study: Study, *, made_at: str, certificate_settings: CertificateSettings | None = None
+) -> EvaluationReport:
     """Build the evaluation report of a study.
 
-    ``made_at`` is the report's time (ISO 8601, UTC). ``max_error_rate`` is the highest error rate (0..1) among accepted
-    documents that an offered acceptance threshold may allow.
+    ``made_at`` is the report's time (ISO 8601, UTC).
     """
+    certificate_settings = certificate_settings or CertificateSettings()
     sections = (
         _build_processed_section(study),
         _build_headlines_section(study),
+        _build_certificate_section(study, certificate_settings),
         _build_types_section(study),
         _build_segments_section(study),
         _build_patients_section(study),
         _build_presence_section(study),
         _build_production_section(study),
         _build_verifiers_section(study),
-        _build_acceptance_section(study, max_error_rate),
+        _build_calibration_section(study, certificate_settings.max_error_rate),
         _build_doubts_section(study),
         _build_experts_section(study),
         _build_cost_section(study),
@@ -235,6 +240,37 @@ def _build_headlines_section(study: Study) -> EvaluationSection:
         "a single point. “Reviewed only” is the plain mean of the reviewed documents, which are mostly difficult: it does not "
         "show the quality of the program.",
         (EvaluationTable("Estimates with 95 % intervals", pd.DataFrame(rows)),),
+    )
+
+
+def _build_certificate_section(study: Study, settings: CertificateSettings) -> EvaluationSection | None:
+    certificates = certificate.compute_certificates(study, settings)
+    if not certificates:
+        return None
+    overall, *_ = certificates
+    rows = [
+        {
+            "documents": stratum_certificate.stratum or "all",
+            "certified": stratum_certificate.is_in_force,
+            "statement": stratum_certificate.statement,
+            "error bound": stratum_certificate.error_bound,
+            "accepted": stratum_certificate.accepted_count,
+            "audits": stratum_certificate.audit_count,
+            "wrong": stratum_certificate.wrong_count,
+            "without answer": stratum_certificate.unanswered_count,
+            "more audits needed": stratum_certificate.more_audits_needed,
+            "from": stratum_certificate.first_accepted_at[:10],
+            "until": stratum_certificate.covered_until[:10],
+        }
+        for stratum_certificate in certificates
+    ]
+    return EvaluationSection(
+        "certificate",
+        "Certificate",
+        f"{overall.statement} Each statement holds by itself with the stated certainty, however often you look. It is about "
+        "document types, not about segments, and about the documents of the newest run's models, prompts and tables only. "
+        f"It assumes that experts notice {overall.noticed_share:.0%} of the errors in an audit.",
+        (EvaluationTable("By type, source, reader, model and versions", pd.DataFrame(rows)),),
     )
 
 
@@ -467,77 +503,33 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
     )
 
 
-def _build_acceptance_section(study: Study, max_error_rate: float) -> EvaluationSection:
-    measured_calibration = acceptance_threshold.measure_confidence_calibration(study)
-    offer = acceptance_threshold.certify_acceptance_threshold(study, max_error_rate=max_error_rate)
-    sentence = _describe_threshold_evidence(offer)
-    report_figures = (
-        (
-            EvaluationFigure(
-                "Calibration of the confidence", plots.plot_reliability(measured_calibration.reliability_table)
-            ),
-            EvaluationFigure(
-                "Risk against coverage",
-                plots.plot_risk_coverage(measured_calibration.risk_coverage_table, max_error_rate),
-            ),
-        )
-        if measured_calibration.document_count
-        else ()
-    )
+def _build_calibration_section(study: Study, max_error_rate: float) -> EvaluationSection | None:
+    calibration = confidence_calibration.measure_confidence_calibration(study)
+    if not calibration.document_count:
+        return None
     summary_table = pd.DataFrame(
         [
-            ("documents with truth and confidence", measured_calibration.document_count),
-            ("expected calibration error", measured_calibration.calibration_error),
-            ("Brier score", measured_calibration.brier_score),
-            ("blind audits used", offer.audit_count),
-            ("blind audits left out to equalise sampling probabilities", offer.set_aside_count),
+            ("documents with truth and confidence", calibration.document_count),
+            ("expected calibration error", calibration.calibration_error),
+            ("Brier score", calibration.brier_score),
         ],
         columns=["measure", "value"],
     )
     return EvaluationSection(
-        "acceptance",
-        "Acceptance threshold",
-        f"{sentence} This is advice only: the program does not apply the threshold.",
+        "calibration",
+        "Calibration of the confidence",
+        "Whether the answers of a stated confidence are right as often as it says.",
         (
             EvaluationTable("Calibration", summary_table),
-            EvaluationTable("Reliability", measured_calibration.reliability_table),
+            EvaluationTable("Reliability", calibration.reliability_table),
         ),
-        report_figures,
+        (
+            EvaluationFigure("Calibration of the confidence", plots.plot_reliability(calibration.reliability_table)),
+            EvaluationFigure(
+                "Risk against coverage", plots.plot_risk_coverage(calibration.risk_coverage_table, max_error_rate)
+            ),
+        ),
     )
-
-
-def _describe_threshold_evidence(threshold_evidence: acceptance_threshold.AcceptanceThresholdEvidence) -> str:
-    """Describe in words which threshold the blind audits prove, or what is missing."""
-    certificate = threshold_evidence.certificate
-    if threshold_evidence.unaudited_wrong_ids:
-        sentence = (
-            f"No threshold can be offered: {len(threshold_evidence.unaudited_wrong_ids)} accepted documents, reviewed for another "
-            f"reason than an audit, have a wrong type ({format_cell(threshold_evidence.unaudited_wrong_ids)})."
-        )
-    elif threshold_evidence.undrawable_count:
-        sentence = (
-            f"No threshold can be offered: {threshold_evidence.undrawable_count} accepted documents had no chance of being audited "
-            "(`evalkit sample` draws from all accepted documents that nobody has reviewed)."
-        )
-    elif certificate.threshold is None:
-        sentence = (
-            f"{certificate.more_audits_needed} more blind audits without an error are needed before a threshold can be offered: "
-            f"{threshold_evidence.audit_count} are done, {certificate.error_count} of them wrong, so the error rate is only known to be at most {certificate.error_bound:.1%}."
-        )
-    else:
-        sentence = (
-            f"At a confidence of {certificate.threshold:.2f} or more, at most {threshold_evidence.max_error_rate:.0%} of the accepted documents have "
-            f"a wrong type, with {threshold_evidence.confidence_level:.0%} certainty: {certificate.audit_count} blind audits, {certificate.error_count} wrong, upper bound "
-            f"{certificate.error_bound:.2%}. This covers {certificate.coverage:.0%} of the accepted documents and says nothing about their segments. "
-            "The certainty holds for a single evaluation: if the test is repeated after every audit, a threshold passes by chance too often."
-        )
-    if threshold_evidence.cannot_tell_count:
-        sentence += f" {threshold_evidence.cannot_tell_count} audits that are undeterminable, disputed or deferred count as wrong."
-    if threshold_evidence.simulated_audit_count:
-        sentence += (
-            f" {threshold_evidence.simulated_audit_count} of the audits were answered by a program: they prove nothing."
-        )
-    return sentence
 
 
 def _build_doubts_section(study: Study) -> EvaluationSection | None:

@@ -182,7 +182,7 @@ class DocumentRecord:
     of the drawn documents in its ``weighting_cell``. 1 if a file of labels gives the truth, 0 if all of them still
     wait. So queueing further documents alone changes no figure."""
     weighting_cell: tuple[Any, ...] = ()
-    """Group of accepted documents with the same selection: same draws, same strata, same probability."""
+    """Group of accepted documents with like selection: same draws, same strata, about the same probability."""
     review_reason: str | None = None
     """Why the document is or was in the review queue; None if it never was."""
     is_deferred: bool = False
@@ -572,7 +572,11 @@ class _StudyReader:
             ),
             truth=truth,
             inclusion_probability=inclusion_probability,
-            weighting_cell=(inclusion_probability, *self._strata_by_doc_id.get(doc_id, ())) if is_accepted else (),
+            weighting_cell=(
+                (_group_probability(inclusion_probability), *self._strata_by_doc_id.get(doc_id, ()))
+                if is_accepted
+                else ()
+            ),
             review_reason=packet["review_reason"] if packet else None,
             is_deferred=packet is not None and packet["review_status"] == "deferred",
             issues=tuple(_attach_expert_verdicts(result["issues"], _collect_verdicts(result, packet, reviews))),
@@ -688,6 +692,11 @@ class _StudyReader:
             )
             confidence, segment_spans = None, []
         return DocumentLabels(type_name, tuple(segment_spans), confidence=confidence)
+
+
+def _group_probability(probability: float | None) -> int | None:
+    """Return a number that is equal for probabilities within a factor of about 1.4."""
+    return round(2 * math.log2(probability)) if probability else None
 
 
 def _map_strata_by_doc_id(output_folder: OutputFolder) -> dict[str, tuple[str, ...]]:

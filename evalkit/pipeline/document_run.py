@@ -52,8 +52,11 @@ from evalkit.pipeline.run_estimate import RunEstimate
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
 from evalkit.pipeline.run_summary import DocumentSummary, RunSummary, RunTimings, summarise_failure, summarise_result
 from evalkit.pipeline.sample_draws import (
-    get_inclusion_probability,
+    compute_audit_probability,
+    compute_result_risk,
+    get_audit_rate,
     is_drawn_for_audit,
+    measure_mean_risk_deviation,
     read_probability_by_drawn_doc_id,
 )
 from evalkit.pipeline.site_weights import find_promotions_in_force, use_weights_in_force
@@ -269,6 +272,14 @@ class _DocumentRun:
         self.promotion = next(iter(find_promotions_in_force(output_folder)[-1:]), None)
         self._completed_audits = sum(
             row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")
+        )
+        self._mean_risk_deviation = measure_mean_risk_deviation(
+            output_folder,
+            (
+                (row["sha256"], doc_id)
+                for doc_id, row in row_by_doc_id.items()
+                if row["decision"] == Decision.AUTO_ACCEPT.value
+            ),
         )
 
     def count_finished_documents(self) -> int:
@@ -562,7 +573,11 @@ class _DocumentRun:
             # A document that was accepted by an earlier run keeps its probability.
             earlier_probability = read_silver_audit_probability(self.output_folder, result.doc_id)
             audit_probability = (
-                get_inclusion_probability(self.settings, self._completed_audits)
+                compute_audit_probability(
+                    get_audit_rate(self.settings, self._completed_audits),
+                    compute_result_risk(result.model_dump(mode="json")),
+                    self._mean_risk_deviation,
+                )
                 if earlier_probability is None
                 else earlier_probability
             )

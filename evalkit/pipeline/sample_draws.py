@@ -1,7 +1,13 @@
 """Random selection of accepted documents for review: audits, and draws in addition.
 
-Source: contract ruling 11. A document is selected for an audit if its hash, mixed with the seed, falls below the
-probability; the selection does not depend on order, so that any run selects the same documents.
+Source: contract ruling 11. A document is selected for an audit if its hash, mixed with the seed, falls below its
+probability. That depends on the document's risk, on the number of audits completed and on the risks of documents that
+were accepted before the run began: not on the order within a run. It is recorded when the document is first accepted,
+and never changed, so that a run that is repeated or resumed selects the same documents.
+
+Doubtful documents are drawn more often, in proportion to √(p (1 − p)) for a risk p, which estimates the error rate best
+if the risks are right (Neyman, Journal of the Royal Statistical Society 97, 1934). At least half of the audits are
+spread evenly, so that wrong risks can do little harm, and the expected number of audits is that of an even draw.
 
 ``draws/0001.json``, ``0002.json`` …: one draw each, changed only by a purge. A draw names every document that it could
 have drawn: from then on each of them has a higher inclusion probability than its audit's, drawn or not.
@@ -10,22 +16,36 @@ have drawn: from then on each of them has a higher inclusion probability than it
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Annotated, Self
+import math
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from heapq import nsmallest
+from statistics import fmean
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
+from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_SCHEMA_VERSION
+from evalkit.classification.page_risks import compute_document_risk
 from evalkit.core.records import StrictRecord
+from evalkit.errors import EvalkitError
 from evalkit.settings import Settings
 from evalkit.store import (
     SAMPLE_DRAWS_FOLDER,
     OutputFolder,
     list_numbered_files_or_raise_on_gap,
     parse_stored_record,
+    result_file_name,
     sample_draw_file_name,
 )
 
 SCHEMA_VERSION = 1
+
+#: Largest share of the audits that are drawn by risk; the others are spread evenly.
+_MAX_RISK_SHARE = 0.5
+#: A risk deviation counts as at most so many times the mean one.
+_MAX_RELATIVE_DEVIATION = 8.0
+_MIN_RESULTS_READ, _MAX_RESULTS_READ = 50, 200
 
 
 class Stratum(StrictRecord):
@@ -90,12 +110,58 @@ def read_probability_by_drawn_doc_id(output_folder: OutputFolder) -> Mapping[str
     }
 
 
-def get_inclusion_probability(settings: Settings, completed_audit_count: int) -> float:
-    """Return the probability (0..1) that an accepted document is audited.
+def get_audit_rate(settings: Settings, completed_audit_count: int) -> float:
+    """Return the share (0..1) of accepted documents that are audited.
 
     ``audit_rate_start`` until ``audit_target`` audits are completed, then ``audit_rate``.
     """
     return settings.audit_rate_start if completed_audit_count < settings.audit_target else settings.audit_rate
+
+
+def compute_risk_deviation(risk: float) -> float:
+    """Return the standard deviation of "the answer is wrong", for a risk of 0..1."""
+    return math.sqrt(risk * (1 - risk))
+
+
+def measure_mean_risk_deviation(
+    output_folder: OutputFolder, accepted_hashes_and_doc_ids: Iterable[tuple[str, str]]
+) -> float | None:
+    """Compute the mean risk deviation of accepted documents, from at most 200 results.
+
+    Those with the smallest hashes are read. None if there are fewer than 50: they say too little.
+    """
+    deviations = []
+    for _, doc_id in nsmallest(_MAX_RESULTS_READ, accepted_hashes_and_doc_ids):
+        with suppress(EvalkitError, LookupError, TypeError):  # the run reports damaged results
+            result = output_folder.read_json(result_file_name(doc_id), max_schema_version=RESULT_SCHEMA_VERSION)
+            deviations.append(compute_risk_deviation(compute_result_risk(result)))
+    return fmean(deviations) if len(deviations) >= _MIN_RESULTS_READ else None
+
+
+def compute_result_risk(result: Mapping[str, Any]) -> float:
+    """Compute the stated risk (0..1) that a stored result's answer is wrong anywhere.
+
+    KeyError or TypeError if it has another shape.
+    """
+    segments = result["classification"]["segments"] if result["classification"] else []
+    last_page = max((segment["end_page"] for segment in segments), default=0)
+    return compute_document_risk(result["classification"], result["issues"], last_page)
+
+
+def compute_audit_probability(audit_rate: float, risk: float, mean_deviation: float | None) -> float:
+    """Compute the probability (0..1) that an accepted document is audited.
+
+    Its mean is ``audit_rate``. The higher the rate, the more even the draw: at 1 every document is audited. Without a
+    ``mean_deviation`` of earlier documents, it is ``audit_rate`` for all.
+
+    >>> compute_audit_probability(0.05, 0.002, 0.09), compute_audit_probability(0.05, 0.3, 0.09)
+    (0.038, 0.1472)
+    """
+    if not mean_deviation:
+        return audit_rate
+    risk_share = _MAX_RISK_SHARE * (1 - audit_rate)
+    relative_deviation = min(compute_risk_deviation(risk) / mean_deviation, _MAX_RELATIVE_DEVIATION)
+    return round(min(audit_rate * (1 - risk_share + risk_share * relative_deviation), 1.0), 4)
 
 
 def is_drawn_for_audit(seed: str, document_sha256: str, probability: float) -> bool:

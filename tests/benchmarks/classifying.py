@@ -53,7 +53,12 @@ from evalkit.documents import DocumentBundle
 from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.evaluation import metrics, plots
+<<<<<<< HEAD
 from evalkit.evaluation.intervals import compute_error_rate_upper_bound, estimate_by_bootstrap
+=======
+from evalkit.evaluation.confidence_calibration import compute_expected_calibration_error, tabulate_reliability
+from evalkit.evaluation.intervals import estimate_by_bootstrap, estimate_proportion
+>>>>>>> main
 from evalkit.issue import IssueSeverity
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
@@ -507,7 +512,7 @@ def decision_table(made: Mapping[str, Sequence[Decided]]) -> Table:
         errors = [one for one in some if one.said != one.truth]
         stopped = Counter(agent for one in errors for agent in one.stopped_by)
         by = ", ".join(f"{agent} {n} of {len(errors)}" for agent, n in sorted(stopped.items())) or "–"
-        bound = compute_error_rate_upper_bound(len(wrong), len(accepted), LEVEL)
+        bound = estimate_proportion(len(wrong), len(accepted), 2 * LEVEL - 1).high
         table.add_row(name, str(len(some)), f"{len(accepted) / len(some):.1%}", str(len(wrong)), f"{bound:.1%}", by)
     return table
 

@@ -39,7 +39,7 @@ from evalkit.classification.training import fitting, labelled_texts
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.evaluation.error_ranking import RankedDocument, mark_page_errors, rank_errors
-from evalkit.evaluation.intervals import compute_error_rate_upper_bound
+from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.issue import IssueSeverity
 
 SEVERAL_PATIENTS = PatientExpectation(patients_per_file="several")
@@ -307,7 +307,7 @@ def tabulate(trials: Sequence[Trial]) -> Table:
             f"{accepted_right} = {accepted_right / len(right):.1%}" if right else "",
             str(len(wrong)),
             f"{accepted_wrong} = {accepted_wrong / len(wrong):.1%}" if wrong else "",
-            f"{compute_error_rate_upper_bound(accepted_wrong, len(wrong), 0.95):.1%}" if wrong else "",
+            f"{estimate_proportion(accepted_wrong, len(wrong), 0.90).high:.1%}" if wrong else "",
             ", ".join(f"{code} {count}" for code, count in stopping.most_common(4)),
         )
     return table

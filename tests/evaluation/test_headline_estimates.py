@@ -10,6 +10,7 @@ from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated
 
 from evalkit.evaluation.headline_estimates import (
     compute_page_type_accuracy,
+    count_audits_for_precision,
     estimate_headlines,
     score_agent_segmentation,
     score_agent_type,
@@ -197,3 +198,48 @@ def test_audits_that_are_disputed_or_put_off_are_not_left_out() -> None:
     assert one.estimate.low < 0.85
     waiting = [document(f"waiting{number}", truth_status="pending") for number in range(10)]
     assert figure([*made[:90], *waiting], "Type right where accepted").estimate.low > 0.95
+
+
+@pytest.mark.parametrize(("error_count", "audit_count"), [(2, 100), (10, 200)])
+def test_audits_for_a_precision_are_as_many_as_it_takes(error_count, audit_count) -> None:
+    def audited(count: int, wrong: int):
+        return study(
+            *(
+                document(
+                    f"d{number}", truth=truth(OTHER if number < wrong else NOTE), review_probability=0.05, risk=0.01
+                )
+                for number in range(count)
+            ),
+            *(document(f"u{number}", review_probability=0.05, risk=0.01) for number in range(19 * count)),
+        )
+
+    needed = count_audits_for_precision(audited(audit_count, error_count), 0.01)
+    assert (needed.audit_count, needed.unseen_count) == (audit_count, 19 * audit_count)
+    factor = (audit_count + needed.more_audits) / audit_count
+    more = count_audits_for_precision(audited(round(audit_count * factor), round(error_count * factor)), 0.01)
+    assert more.current_half_width == pytest.approx(0.01, rel=0.06)
+    assert count_audits_for_precision(audited(audit_count, error_count), 0.3).more_audits == 0
+
+
+def test_audits_for_a_precision_before_the_first_audit() -> None:
+    needed = count_audits_for_precision(study(document("unseen")), 0.01)
+    assert needed[1:3] == (0.5, 0)
+    assert 1500 < needed.more_audits < 2500  # of one wrong in twenty
+
+
+def test_risks_of_the_documents_narrow_the_estimate() -> None:
+    dice = random.Random(4)
+
+    def measure(*, is_informative: bool) -> float:
+        made = []
+        for number in range(1500):
+            risk = 0.5 if dice.random() < 0.05 else 0.003
+            said = OTHER if dice.random() < risk else NOTE
+            known = truth(said) if dice.random() < 0.2 else None
+            made.append(
+                document(f"d{number}", truth=known, review_probability=0.2, risk=risk if is_informative else 0.03)
+            )
+        one = figure(made, "Type right where accepted")
+        return one.estimate.high - one.estimate.low
+
+    assert measure(is_informative=True) < 0.9 * measure(is_informative=False)

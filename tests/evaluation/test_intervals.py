@@ -12,8 +12,7 @@ from scipy import stats
 from evalkit.evaluation.intervals import (
     Estimate,
     Observation,
-    compute_error_rate_upper_bound,
-    count_audits_needed,
+    _compute_prediction_scale,
     estimate_by_bootstrap,
     estimate_prevalence_from_imperfect_test,
     estimate_proportion,
@@ -103,33 +102,6 @@ def test_corrected_prevalence_is_a_share_in_its_interval(flagged, detected, fals
     perfect = estimate_prevalence_from_imperfect_test(flagged, (50, 50), (0, 50))
     if flagged[1]:
         assert perfect.value == pytest.approx(flagged[0] / flagged[1])
-
-
-@given(st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))
-def test_upper_bound_is_scipys(counts, level):
-    wrong, n = counts
-    theirs = stats.binomtest(wrong, n, alternative="less").proportion_ci(level, "exact").high
-    assert compute_error_rate_upper_bound(wrong, n, level) == pytest.approx(theirs, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("rate", "wrong", "needed"), [(0.01, 0, 299), (0.05, 0, 59), (0.05, 1, 93), (1, 0, 0), (1, 4, 4)]
-)
-def test_known_numbers_of_audits(rate, wrong, needed):
-    assert count_audits_needed(rate, wrong) == needed
-
-
-@given(st.floats(0.001, 0.99), st.integers(0, 40), st.floats(0.5, 0.999))
-def test_one_audit_less_is_not_enough(rate, wrong, level):
-    needed = count_audits_needed(rate, wrong, level)
-    assert compute_error_rate_upper_bound(wrong, needed, level) <= rate
-    assert needed == wrong or compute_error_rate_upper_bound(wrong, needed - 1, level) > rate
-
-
-@pytest.mark.parametrize("rate", [0, -0.1, 1.1])
-def test_no_number_of_audits_shows_an_impossible_rate(rate):
-    with pytest.raises(ValueError, match="rate"):
-        count_audits_needed(rate)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -422,3 +394,79 @@ def test_pending_hard_ones_do_not_make_it_look_better():
         estimate = estimate_weighted_mean([*audits, *reviewed], 2000, certain_count=500)
         estimates.append(estimate._replace(low=estimate.low - truth, high=estimate.high - truth))
     assert covered(estimates, 0) >= CLAIMED
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Estimates with predictions
+
+
+def build_predicted_draw() -> tuple[list[Observation], float]:
+    """Forty scores with predictions for 4,000 documents, a fixed sequence that ppi-python was given too."""
+    predictions = 0.5 + 0.5 * np.sin(np.arange(4000) * 0.7)
+    values = np.clip((np.arange(40) % 3 == 0) * 0.6 + 0.4 * (predictions[:40] > 0.6), 0, 1)
+    rows = zip(values.tolist(), predictions[:40].tolist(), strict=True)
+    return [Observation(value, 0.01, predicted) for value, predicted in rows], float(predictions.mean())
+
+
+def test_estimate_with_predictions_is_near_that_of_ppi_python():
+    """ppi_mean_pointestimate of ppi-python 0.2.3: 0.38436 with its tuned λ of 0.4954; 0.4 with λ = 0."""
+    observations, predicted_mean = build_predicted_draw()
+    estimate = estimate_weighted_mean(observations, 4000, certain_count=0, predicted_mean=predicted_mean)
+    assert estimate.value == pytest.approx(0.38436, abs=0.004)
+    values, predictions = (
+        np.array(column) for column in zip(*((row.value, row.predicted_value) for row in observations), strict=True)
+    )
+    assert _compute_prediction_scale(values, predictions, np.full(40, 100.0)) == pytest.approx(0.4954, rel=0.05)
+    plain = estimate_weighted_mean(observations, 4000, certain_count=0)
+    assert plain.value == pytest.approx(0.4)
+
+
+def test_predictions_that_say_nothing_leave_the_weighted_mean():
+    observations = [Observation(float(number % 7 > 0), 0.05 + 0.1 * (number % 2), 0.9) for number in range(70)]
+    plain = estimate_weighted_mean(observations, 1000, certain_count=0)
+    helped = estimate_weighted_mean(observations, 1000, certain_count=0, predicted_mean=0.9)
+    assert helped.value == pytest.approx(plain.value)
+
+
+def test_right_predictions_narrow_the_interval():
+    values = [float(number % 4 > 0) for number in range(80)]
+    informed = [Observation(value, 0.1, 0.1 + 0.8 * value) for value in values]
+    uninformed = [Observation(value, 0.1, 0.7) for value in values]
+    widths = [
+        estimate.high - estimate.low
+        for rows in (informed, uninformed)
+        for estimate in [estimate_weighted_mean(rows, 800, certain_count=0, predicted_mean=0.7)]
+    ]
+    assert widths[0] < 0.5 * widths[1]
+
+
+@given(
+    st.lists(
+        st.tuples(st.one_of(st.none(), st.floats(0, 1)), st.floats(0.01, 0.9), st.floats(0, 1)), min_size=1, max_size=40
+    ),
+    st.floats(0, 1),
+)
+def test_estimate_with_predictions_lies_in_its_interval(rows, predicted_mean):
+    observations = [Observation(*row) for row in rows]
+    estimate = estimate_weighted_mean(observations, len(rows) + 5, certain_count=0, predicted_mean=predicted_mean)
+    assert 0 <= estimate.low <= estimate.high <= 1
+    if estimate.value is not None:
+        assert estimate.low - 1e-9 <= estimate.value <= estimate.high + 1e-9
+
+
+@pytest.mark.parametrize(("error_rate", "draw_rate"), [(0.01, 0.1), (0.05, 0.1)])
+def test_interval_with_predictions_covers_the_share(error_rate, draw_rate):
+    generator, covered, narrower, repeats = np.random.default_rng(11), 0, 0, 120
+    for _ in range(repeats):
+        risks = generator.beta(0.3, 0.3 / error_rate, 2000)
+        values = (generator.random(2000) >= risks).astype(float)
+        deviations = np.sqrt(risks * (1 - risks))
+        probabilities = np.minimum(draw_rate * (0.55 + 0.45 * deviations / deviations.mean()), 0.99)
+        drawn = np.flatnonzero(generator.random(2000) < probabilities)
+        observations = [Observation(values[row], probabilities[row], 1 - risks[row]) for row in drawn]
+        estimate = estimate_weighted_mean(observations, 2000, certain_count=0, predicted_mean=1 - float(risks.mean()))
+        plain = estimate_weighted_mean(observations, 2000, certain_count=0)
+        covered += estimate.low <= values.mean() <= estimate.high
+        narrower += estimate.high - estimate.low < plain.high - plain.low
+    assert covered / repeats > 0.885  # 0.95 less three standard errors
+    assert narrower / repeats > 0.9

@@ -20,11 +20,14 @@ from statements.reviewing import break_template, build_sound_template, review_wi
 from typer.testing import CliRunner
 
 from evalkit.cli import app
+<<<<<<< HEAD
+=======
+from evalkit.evaluation.confidence_calibration import measure_confidence_calibration
+>>>>>>> main
 from evalkit.evaluation.document_type_scores import score_document_types
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.report import (
     EvaluationReport,
-    _describe_threshold_evidence,
     build_report,
     convert_report_to_json,
     format_cell,
@@ -52,7 +55,7 @@ KEYS = [
     "evidence",
     "production",
     "verifiers",
-    "acceptance",
+    "calibration",
     "doubts",
     "experts",
     "cost",
@@ -182,7 +185,7 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
 def test_a_folder_without_much_has_a_report_too(made, tmp_path: Path) -> None:
     report = build_report(study(*made), made_at=NOW)
     write_html_report(report, tmp_path / "report.html")
-    for key in ("headlines", "verifiers", "acceptance", "types", "segments", "experts", "cost"):  # a notebook's cells
+    for key in ("headlines", "verifiers", "calibration", "types", "segments", "experts", "cost"):  # a notebook's cells
         assert report[key]._repr_html_()
 
 
@@ -334,93 +337,6 @@ def audited(number: int, right: bool, confidence: float = 0.9, **fields):
         "reviews": (answer(f"d{number}", said, is_blind=True),),
     } | fields  # fmt: skip
     return document(f"d{number}", **given)
-
-
-def test_a_threshold_is_offered_only_with_its_proof() -> None:
-    enough = study(*(audited(number, right=True) for number in range(59)))
-    assert certify_acceptance_threshold(enough, max_error_rate=0.05).certificate.threshold is not None
-    few = study(*(audited(number, right=True) for number in range(58)))
-    assert certify_acceptance_threshold(few, max_error_rate=0.05).certificate.threshold is None
-    assert certify_acceptance_threshold(few, max_error_rate=0.05).certificate.more_audits_needed == 1
-
-
-def test_only_blind_audits_prove_anything() -> None:
-    seen = [audited(number, right=True, reviews=(answer(f"d{number}"),)) for number in range(59)]
-    hard = [
-        escalated_document(f"e{number}", truth=truth(), reviews=(answer(f"e{number}", is_blind=True),))
-        for number in range(59)
-    ]
-    made = certify_acceptance_threshold(study(*seen, *hard), max_error_rate=0.05)
-    assert (made.audit_count, made.certificate.threshold) == (0, None)
-
-
-def test_audits_of_two_rates_are_equalised_first() -> None:
-    rows = [audited(number, right=True, review_probability=0.2 if number < 400 else 0.05) for number in range(500)]
-    made = certify_acceptance_threshold(study(*rows), max_error_rate=0.05)
-    assert made.audit_count + made.set_aside_count == 500
-    assert 150 < made.audit_count < 250
-
-
-def test_audits_that_cannot_be_told_count_as_wrong() -> None:
-    rows = [audited(number, right=True) for number in range(60)]
-    lost = [audited(number, right=True, truth=None, truth_status="undeterminable") for number in range(60, 100)]
-    made = certify_acceptance_threshold(study(*rows, *lost), max_error_rate=0.05)
-    assert made.certificate.threshold is None
-    assert made.cannot_tell_count == 40
-
-
-def test_labels_that_are_given_do_not_turn_an_audit_into_none() -> None:
-    rows = [audited(number, right=True) for number in range(62)]
-    known = truth(OTHER, source="GOLD", reviewer=None, review_reason=None)
-    wrong = [
-        audited(
-            number,
-            right=False,
-            truth=known,
-            review_reason="audit",
-            review_probability=1.0,
-            inclusion_probability=0.2,
-            weighting_cell=(0.2,),
-        )
-        for number in range(62, 70)
-    ]
-    made = certify_acceptance_threshold(study(*rows, *wrong), max_error_rate=0.05)
-    assert (made.audit_count, made.certificate.threshold) == (70, None)
-
-
-def test_no_threshold_while_accepted_errors_are_known() -> None:
-    rows = [audited(number, right=True) for number in range(161)]
-    other = audited(200, right=False, review_reason="escalated", review_probability=1.0)
-    made = certify_acceptance_threshold(study(*rows, other), max_error_rate=0.05)
-    assert made.certificate.threshold is None
-    assert made.unaudited_wrong_ids == ("d200",)
-    assert "another reason than an audit" in _describe_threshold_evidence(made)
-
-
-@pytest.mark.parametrize("drawn_with", [0.0, None])
-def test_no_audit_speaks_for_documents_that_could_not_be_drawn(drawn_with) -> None:
-    rows = [audited(number, right=True) for number in range(161)]
-    made = certify_acceptance_threshold(
-        study(*rows, document("never", review_probability=drawn_with, inclusion_probability=drawn_with)),
-        max_error_rate=0.05,
-    )
-    assert (made.certificate.threshold, made.undrawable_count) == (None, 1)
-    assert "1 accepted documents had no chance of being audited" in _describe_threshold_evidence(made)
-
-
-def test_blind_answer_changed_after_reveal_is_no_proof() -> None:
-    rows = [audited(number, right=True) for number in range(59)]
-    led = audited(
-        60,
-        right=True,
-        reviews=(
-            answer("d60", OTHER, is_blind=True),
-            answer("d60", outcome="reopened", labels_after=None),
-            answer("d60"),
-        ),
-    )
-    made = certify_acceptance_threshold(study(*rows, led), max_error_rate=0.05)
-    assert made.certificate.error_count == 1
 
 
 def test_confidence_is_measured_where_there_is_any() -> None:

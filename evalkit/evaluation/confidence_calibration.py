@@ -1,0 +1,221 @@
+"""Calibration of confidences: how often answers of a stated confidence are right.
+
+Computed by pure functions of parallel lists with one entry per document: the confidence or another score (higher means
+more confident), and whether the answer was right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.metrics import brier_score_loss
+
+from evalkit.evaluation.headline_estimates import score_agent_type
+from evalkit.evaluation.intervals import estimate_proportion
+from evalkit.evaluation.study import DocumentRecord, Study
+
+_FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+
+def tabulate_reliability(
+    confidences: Sequence[float],
+    correct: Sequence[bool],
+    weights: Sequence[float] | None = None,
+    bin_count: int = 10,
+    is_equal_mass: bool = False,
+) -> pd.DataFrame:
+    """Tabulate mean confidence and accuracy by confidence bin, one row per bin.
+
+    Columns: ``low, high, n, confidence, accuracy, accuracy_low, accuracy_high``.
+
+    The bins have equal widths or, with ``is_equal_mass``, as equal numbers of documents as tied confidences allow. A
+    bin holds confidences above ``low`` and up to ``high`` (the first bin also 0); empty bins are left out. ``n`` counts
+    documents; ``confidence`` and ``accuracy`` are weighted means. ``accuracy_low`` and ``accuracy_high`` are the exact
+    95 % interval for the effective number of documents (the sum of the weights divided by the largest).
+
+    Source: the binning is that of scikit-learn's ``calibration_curve``.
+
+    >>> tabulate_reliability([0.95, 0.9, 0.1], [True, False, False], bin_count=2).round(3)
+       low  high  n  confidence  accuracy  accuracy_low  accuracy_high
+    0  0.0   0.5  1       0.100       0.0         0.000          0.975
+    1  0.5   1.0  2       0.925       0.5         0.013          0.987
+    """
+    confidence_array, correct_array, weight_array = _convert_to_arrays(
+        confidences, correct, weights, is_probability=True
+    )
+    bin_edges = _compute_bin_edges(confidence_array, bin_count, is_equal_mass)
+    bin_indices = np.searchsorted(bin_edges[1:-1], confidence_array)
+    rows = []
+    for bin_index in np.unique(bin_indices):
+        is_in_bin = bin_indices == bin_index
+        accuracy = float(np.average(correct_array[is_in_bin], weights=weight_array[is_in_bin]))
+        effective_size = (
+            weight_array[is_in_bin].sum() / weight_array[is_in_bin].max()
+        )  # the same effective sample size as in the intervals module
+        interval = estimate_proportion(accuracy * effective_size, effective_size)
+        rows.append(
+            (
+                bin_edges[bin_index],
+                bin_edges[bin_index + 1],
+                int(is_in_bin.sum()),
+                np.average(confidence_array[is_in_bin], weights=weight_array[is_in_bin]),
+                accuracy,
+                interval.low,
+                interval.high,
+            )
+        )
+    return pd.DataFrame(rows, columns=["low", "high", "n", "confidence", "accuracy", "accuracy_low", "accuracy_high"])
+
+
+def compute_expected_calibration_error(
+    confidences: Sequence[float],
+    correct: Sequence[bool],
+    weights: Sequence[float] | None = None,
+    bin_count: int = 10,
+    is_equal_mass: bool = False,
+) -> float:
+    """Compute the expected calibration error: mean |confidence - accuracy| over bins.
+
+    0 to 1, each bin weighted by its documents; NaN without documents. Source: Naeini, Cooper and Hauskrecht, AAAI 2015.
+
+    >>> compute_expected_calibration_error([0.75, 0.75, 0.25], [True, True, False], bin_count=2)
+    0.25
+    """
+    confidence_array, correct_array, weight_array = _convert_to_arrays(
+        confidences, correct, weights, is_probability=True
+    )
+    if not len(confidence_array):
+        return float("nan")
+    bin_indices = np.searchsorted(
+        _compute_bin_edges(confidence_array, bin_count, is_equal_mass)[1:-1], confidence_array
+    )
+    bin_gaps = np.bincount(bin_indices, weights=weight_array * (confidence_array - correct_array))
+    return float(np.abs(bin_gaps).sum() / weight_array.sum())
+
+
+def _compute_bin_edges(confidences: _FloatArray, bin_count: int, is_equal_mass: bool) -> _FloatArray:
+    """Return the ``bin_count + 1`` edges of the bins, from 0 to 1."""
+    edges = np.linspace(0.0, 1.0, bin_count + 1)
+    if is_equal_mass and len(confidences):
+        edges[1:-1] = np.quantile(confidences, edges[1:-1])
+    return edges
+
+
+def compute_brier_score(
+    confidences: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None = None
+) -> float:
+    """Compute the Brier score: mean squared difference of confidence and outcome.
+
+    0 if always certain and right, 1 if always certain and wrong; NaN without documents.
+
+    Source: Brier, Monthly Weather Review 78 (1950); scikit-learn computes it.
+    """
+    confidence_array, correct_array, weight_array = _convert_to_arrays(
+        confidences, correct, weights, is_probability=True
+    )
+    if not len(confidence_array):
+        return float("nan")
+    return float(
+        brier_score_loss(correct_array, confidence_array, sample_weight=weight_array, pos_label=1, labels=[0, 1])
+    )
+
+
+def tabulate_risk_coverage(
+    scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None = None
+) -> pd.DataFrame:
+    """Tabulate coverage and error rate if accepting at or above each score.
+
+    Rows are sorted by score, highest first.
+
+    Columns: ``threshold, coverage, risk, n``.
+
+    ``coverage`` is the accepted share of all documents, ``risk`` the share of wrong answers among the accepted
+    documents (both weighted), ``n`` the number of accepted documents. For inspection only: a threshold chosen from this
+    table looks better than it is.
+
+    Source: El-Yaniv and Wiener, JMLR 11 (2010).
+
+    >>> tabulate_risk_coverage([0.9, 0.8, 0.8, 0.1], [True, True, False, False]).round(3)
+       threshold  coverage   risk  n
+    0        0.9      0.25  0.000  1
+    1        0.8      0.75  0.333  3
+    2        0.1      1.00  0.500  4
+    """
+    score_array, correct_array, weight_array = _convert_to_arrays(scores, correct, weights)
+    order = np.argsort(-score_array)
+    score_array, correct_array, weight_array = score_array[order], correct_array[order], weight_array[order]
+    # Documents with equal scores are accepted together, so each score gets one row: that of its last document.
+    last_of_ties = np.flatnonzero(np.diff(score_array, append=-np.inf))
+    accepted_weight = np.cumsum(weight_array)[last_of_ties]
+    return pd.DataFrame(
+        {
+            "threshold": score_array[last_of_ties],
+            "coverage": accepted_weight / weight_array.sum(),
+            "risk": np.cumsum(weight_array * (1 - correct_array))[last_of_ties] / accepted_weight,
+            "n": last_of_ties + 1,
+        }
+    )
+
+
+def _convert_to_arrays(
+    scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None, *, is_probability: bool = False
+) -> tuple[_FloatArray, _FloatArray, _FloatArray]:
+    score_array, correct_array = np.asarray(scores, dtype=float), np.asarray(correct, dtype=float)
+    weight_array = np.ones(len(score_array)) if weights is None else np.asarray(weights, dtype=float)
+    if not len(score_array) == len(correct_array) == len(weight_array):
+        raise ValueError(
+            f"{len(score_array)} scores, {len(correct_array)} outcomes and {len(weight_array)} weights: "
+            "pass one of each per document"
+        )
+    if np.isnan(score_array).any():
+        raise ValueError("scores contains NaN: leave out documents without a score, and report how many were left out")
+    if is_probability and ((score_array < 0) | (score_array > 1)).any():
+        raise ValueError("every confidence must be between 0 and 1")
+    return score_array, correct_array, weight_array
+
+
+@dataclass(frozen=True)
+class ConfidenceCalibration:
+    """Calibration of the agent's confidence, over documents with known true type."""
+
+    document_count: int
+    reliability_table: pd.DataFrame
+    """Per bin: ``low, high, n, confidence, accuracy, accuracy_low, accuracy_high``."""
+    risk_coverage_table: pd.DataFrame
+    """Columns ``threshold, coverage, risk, n``. For inspection only: do not choose a threshold from this table."""
+    calibration_error: float
+    brier_score: float
+
+
+def measure_confidence_calibration(study: Study) -> ConfidenceCalibration:
+    """Compare the confidence in the document type with whether the type is right.
+
+    Each reviewed document counts with its sampling weight; one whose confidence is missing or not within 0..1 is left
+    out.
+    """
+    usable_documents = [
+        (document, correctness)
+        for document in study.reviewed_documents
+        if (correctness := score_agent_type(document)) is not None and _get_valid_confidence(document) is not None
+    ]
+    confidences = [_get_valid_confidence(document) or 0.0 for document, _ in usable_documents]
+    correct = [correctness == 1 for _, correctness in usable_documents]
+    weights = [document.sampling_weight for document, _ in usable_documents]
+    return ConfidenceCalibration(
+        len(usable_documents),
+        tabulate_reliability(confidences, correct, weights),
+        tabulate_risk_coverage(confidences, correct, weights),
+        compute_expected_calibration_error(confidences, correct, weights),
+        compute_brier_score(confidences, correct, weights),
+    )
+
+
+def _get_valid_confidence(document: DocumentRecord) -> float | None:
+    """Return the agent's confidence in the type; None if missing or not within 0..1."""
+    confidence = document.agent_labels.confidence if document.agent_labels else None
+    return confidence if confidence is not None and 0 <= confidence <= 1 else None
