@@ -202,6 +202,13 @@ class CertificateSettings(StrictRecord):
     """Probability (0 to 1) with which a certificate is right, at whatever moment it is read."""
 
 
+class DossierSettings(StrictRecord):
+    """``[dossier]``: the file for the committee that oversees the use of AI."""
+
+    reviewer_names: bool = True
+    """False: reviewers and analysts appear as numbers, not with their names."""
+
+
 class RetentionSettings(StrictRecord):
     """``[retention]``: the time after which finished documents may be deleted."""
 
@@ -438,6 +445,7 @@ class Settings(BaseSettings):
     review: ReviewServerSettings = ReviewServerSettings()
     certificate: CertificateSettings = CertificateSettings()
     retention: RetentionSettings = RetentionSettings()
+    dossier: DossierSettings = DossierSettings()
 
     @classmethod
     def settings_customise_sources(

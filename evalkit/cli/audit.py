@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,23 +34,38 @@ def verify(
             help="JSON file of an earlier `audit export`; report each of its events that is now missing or changed.",
         ),
     ] = None,
+    dossier: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="HTML file that `evalkit dossier` wrote; compute its numbers again, and report each that differs.",
+        ),
+    ] = None,
     output: Annotated[str | None, create_output_option("Folder or bucket to check, without changing it")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check that no record was changed.
 
-    Checks the hash chains of reviews, and the packets, ground truth, draws and purge records. Exit status 1 if a record
-    was changed or is missing.
+    Checks the hash chains of reviews and events, and the packets, ground truth, draws and purge records. Exit status 1
+    if a record was changed or is missing. What was added or purged after a dossier is told, and is no fault.
 
     Example: evalkit audit verify --against decisions_2026-01.json
     """
     from evalkit.pipeline.audit.verify import verify_integrity
 
-    integrity_report = verify_integrity(open_existing_output(output), earlier_export_path=against)
+    output_folder = open_existing_output(output)
+    integrity_report = verify_integrity(output_folder, earlier_export_path=against)
+    notes: tuple[str, ...] = ()
+    if dossier is not None:
+        from evalkit.evaluation.dossier import verify_dossier
+
+        verification = verify_dossier(output_folder, dossier, fault_count=len(integrity_report.faults))
+        integrity_report = replace(integrity_report, faults=(*integrity_report.faults, *verification.faults))
+        notes = verification.notes
     if as_json:
-        print_json(integrity_report.to_json())
+        print_json(integrity_report.to_json() | ({"notes": list(notes)} if dossier is not None else {}))
     else:
-        print_notes(*(f"{fault.file}: {fault.what}. {fault.remedy}" for fault in integrity_report.faults))
+        print_notes(*(f"{fault.file}: {fault.what}. {fault.remedy}" for fault in integrity_report.faults), *notes)
         counts = [f"{count} {name.replace('_', ' ')}" for name, count in integrity_report.count_by_kind.items()]
         print_blocks(f"{', '.join(counts)}: {len(integrity_report.faults)} faults")
     raise typer.Exit(1 if integrity_report.faults else 0)

@@ -1,4 +1,4 @@
-"""The commands ``export``, ``report``, ``sample``, ``compare`` and ``challenge``."""
+"""The commands ``export``, ``report``, ``dossier``, ``sample``, ``compare`` and ``challenge``."""
 
 from __future__ import annotations
 
@@ -147,6 +147,26 @@ def report(
     build_json = partial(convert_report_to_json, evaluation_report)
     print_outcome(render_evaluation_report(evaluation_report, to), build_json, as_json=as_json)
     raise typer.Exit(1 if study.problems else 0)
+
+
+def dossier(
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="HTML file to write.")] = Path("dossier.html"),
+    output: Annotated[str | None, create_output_option("Folder or bucket of the run to describe")] = None,
+) -> None:
+    """Write the file for an AI committee.
+
+    One HTML file: intended use, versions, validation on your own documents, certificate, drift, incidents, learning,
+    human oversight, and the hash of every record. `evalkit audit verify --dossier FILE` checks all of it later.
+
+    Example: evalkit dossier --to dossier.html
+    """
+    from evalkit.core.clocks import format_iso_seconds, utc_now
+    from evalkit.evaluation.dossier import write_dossier
+
+    output_folder = open_existing_output(output)
+    report = write_dossier(output_folder, to, load_settings(), made_at=format_iso_seconds(utc_now()))
+    print_notes(*report.warnings)
+    print_blocks(f"The dossier is in {to}. To check it later: evalkit audit verify --dossier {to}")
 
 
 def sample(

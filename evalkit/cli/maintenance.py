@@ -90,7 +90,7 @@ def docs(
 
 #: Import path of the class that describes each kind of evalkit's files; importing all of them would take a second.
 _SCHEMA_MODELS = {
-    "arbitration_report": "evalkit.statements.arbitration:ArbitrationReport",
+    "arbitration_report": "evalkit.statements.reviewer_report:ArbitrationReport",
     "bundle": "evalkit.documents.bundle:DocumentBundle",
     "classification": "evalkit.classification.schema:ClassificationOutput",
     "draw": "evalkit.pipeline.sample_draws:Draw",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalkit.pipeline.sample_draws import Draw
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
     from evalkit.review.packet import SMEPacket
-    from evalkit.statements.export_comparison import ExportComparison
+    from evalkit.statements.bank_export import ExportComparison
     from evalkit.statements.reconciliation import ReconciliationReport
     from evalkit.statements.statement_parser import ParsedStatement
 
@@ -378,7 +378,7 @@ def render_export_comparison(comparison: ExportComparison) -> Iterator[Printable
 
 def render_template_review(template_review: TemplateReviewSummary) -> Iterator[Printable]:
     """Render each reviewed template with its issues, and the final outcome."""
-    from evalkit.statements.template_assumptions import list_differing_assumptions
+    from evalkit.statements.statement_template import list_differing_assumptions
 
     cycles = template_review.review_result.cycles
     for cycle in cycles:

@@ -26,8 +26,7 @@ from evalkit.errors import NotFound, UsageError
 if TYPE_CHECKING:
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
-    from evalkit.statements.bank_export import ExportedRow
-    from evalkit.statements.export_comparison import ExportComparison
+    from evalkit.statements.bank_export import ExportComparison, ExportedRow
     from evalkit.statements.reconciliation import ReconciliationReport
     from evalkit.statements.statement_parser import ParsedStatement, Transaction
 
@@ -64,7 +63,7 @@ def build_template(
     """
     from evalkit.evaluation.export import write_private_file
     from evalkit.pipeline import statement_templates
-    from evalkit.statements.row_confidence import rate_transactions
+    from evalkit.statements.applied_template import rate_transactions
     from evalkit.statements.statement_template import render_template_toml
     from evalkit.store import template_file_name
 
@@ -170,10 +169,8 @@ def apply_template(
     Example: evalkit apply-template bank.toml statement.pdf --to transactions.csv
     """
     from evalkit.evaluation.export import write_private_file
-    from evalkit.statements.applied_template import AppliedTemplate
-    from evalkit.statements.bank_export import read_bank_export
-    from evalkit.statements.export_comparison import compare_with_export
-    from evalkit.statements.row_confidence import rate_transactions
+    from evalkit.statements.applied_template import AppliedTemplate, rate_transactions
+    from evalkit.statements.bank_export import compare_with_export, read_bank_export
     from evalkit.statements.statement_template import TemplateStatus, parse_template_toml
     from evalkit.statements.template_drift import find_template_drift
     from evalkit.statements.transaction_files import StatementReading, select_file_writer

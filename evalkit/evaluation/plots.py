@@ -13,6 +13,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from evalkit.evaluation.intervals import Estimate
+
 TEXT_COLOUR, GRID_COLOUR, MAIN_COLOUR, ACCENT_COLOUR = "#1f2937", "#d7dbe0", "#0b5cad", "#b8540a"
 SEVERITY_COLOURS = {"BLOCKER": "#b42318", "MAJOR": "#b8740a", "MINOR": "#667085"}
 
@@ -131,6 +133,18 @@ def plot_stacked_bars(counts: Mapping[str, Mapping[str, int]], colours: Mapping[
     axes.set_yticks(range(len(bar_names)), bar_names, **_PLAIN_TEXT)
     figure.legend(fontsize=7, frameon=False, loc="outside upper right", ncols=len(colours))
     axes.tick_params(labelsize=8)
+    return figure
+
+
+def plot_intervals(estimates: Mapping[str, Estimate], x_label: str) -> Figure:
+    """Plot estimated shares with their intervals, a line each, first at the top."""
+    figure, axes = _create_axes(x_label, "", (7.2, 0.9 + 0.34 * max(len(estimates), 1)))
+    for position, estimate in enumerate(reversed(list(estimates.values()))):
+        axes.plot([estimate.low, estimate.high], [position] * 2, color=MAIN_COLOUR, linewidth=2, alpha=0.5)
+        if estimate.value is not None:
+            axes.plot(estimate.value, position, "o", color=MAIN_COLOUR)
+    axes.set_yticks(range(len(estimates)), list(estimates)[::-1], fontsize=8, **_PLAIN_TEXT)
+    axes.set_xlim(0, 1.02)
     return figure
 
 

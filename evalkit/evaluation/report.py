@@ -115,7 +115,7 @@ class EvaluationSection:
 
     def _repr_html_(self) -> str:
         """Render the section as HTML for a notebook cell."""
-        return str(_load_template_environment().get_template("section.html.j2").module.alone(self))  # type: ignore[attr-defined]
+        return str(load_template_environment().get_template("section.html.j2").module.alone(self))  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -580,16 +580,6 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
     if reviewer_table.empty and not study.attention_checks:
         return None
     expert_agreement = reviewer_performance.measure_expert_agreement(study)
-    rows = [
-        ("pairs", len(expert_agreement.pair_table)),
-        ("same type", expert_agreement.type_agreement),
-        ("same segments", expert_agreement.segment_agreement),
-        ("boundaries, F1", expert_agreement.boundary_f1),
-        ("first expert, who saw the program's type, gave the same type", expert_agreement.agent_match_when_shown),
-        ("second expert, who did not see it, gave the same type", expert_agreement.agent_match_when_hidden),
-        ("Cohen's kappa, types", expert_agreement.cohens_kappa),
-        ("Krippendorff's alpha, types", expert_agreement.krippendorff_alpha),
-    ]
     attention_tables = (
         EvaluationTable(
             "Attention checks: planted faults noticed (exact 95 % intervals)",
@@ -610,13 +600,28 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
         (
             EvaluationTable("By reviewer", reviewer_table),
             EvaluationTable(
-                "Second opinions, given without seeing the first", pd.DataFrame(rows, columns=["measure", "value"])
+                "Second opinions, given without seeing the first", tabulate_expert_agreement(expert_agreement)
             ),
             EvaluationTable("Documents with a first and a second opinion", expert_agreement.pair_table),
             EvaluationTable("Validated, later found wrong", reviewer_performance.tabulate_wrong_validations(study)),
             *(attention_tables if study.attention_checks else ()),
         ),
     )
+
+
+def tabulate_expert_agreement(expert_agreement: reviewer_performance.ExpertAgreement) -> pd.DataFrame:
+    """Tabulate how far first and second opinions agree. Columns: ``measure``, ``value``."""
+    rows = [
+        ("pairs", len(expert_agreement.pair_table)),
+        ("same type", expert_agreement.type_agreement),
+        ("same segments", expert_agreement.segment_agreement),
+        ("boundaries, F1", expert_agreement.boundary_f1),
+        ("first expert, who saw the program's type, gave the same type", expert_agreement.agent_match_when_shown),
+        ("second expert, who did not see it, gave the same type", expert_agreement.agent_match_when_hidden),
+        ("Cohen's kappa, types", expert_agreement.cohens_kappa),
+        ("Krippendorff's alpha, types", expert_agreement.krippendorff_alpha),
+    ]
+    return pd.DataFrame(rows, columns=["measure", "value"])
 
 
 def _build_cost_section(study: Study) -> EvaluationSection:
@@ -736,13 +741,14 @@ def write_html_report(report: EvaluationReport, html_path: Path | str) -> None:
 
     UsageError if the file cannot be written.
     """
-    html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
+    html = load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
     # File names in the report may contain patients' names.
     write_private_file(html, html_path, error_code="REPORT", remedy="Give another file with --to.")
 
 
 @cache
-def _load_template_environment() -> Environment:
+def load_template_environment() -> Environment:
+    """Load the templates of reports, with the functions that they use; cached."""
     environment = Environment(
         loader=PackageLoader("evalkit.evaluation"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )

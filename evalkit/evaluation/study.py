@@ -149,6 +149,8 @@ class ReviewRecord:
     """Number of quotes that the reviewer struck."""
     segment_flags: tuple[Mapping[str, Any], ...] = ()
     """The reviewer's flags on single segments, as stored: ``segment_index``, ``flag`` and optional page numbers."""
+    signature_meaning: str = ""
+    """What the reviewer stated by submitting; empty if the review is older than such statements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -762,6 +764,7 @@ def _parse_review(case_id: str, revision: int, review: Mapping[str, Any], review
         vouched=frozenset(review["vouched"]),
         struck_quotes=len(_require_type(review.get("refuted", []), list)),
         segment_flags=tuple(map(_require_valid_segment_flag, review["segment_flags"])),
+        signature_meaning=review.get("signature", {}).get("meaning", ""),
     )
 
 

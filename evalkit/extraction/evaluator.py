@@ -12,12 +12,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel
 
 from evalkit.core.grouping import group_by
-from evalkit.extraction.clinical.clinical_attempt import (
+from evalkit.extraction.clinical.clinical_extractor import (
     ClinicalAttempt,
     find_fields_absent_from_document,
     split_pages_by_size,
@@ -31,10 +30,9 @@ from evalkit.extraction.clinical.clinical_rules import (
     get_found_values,
     shorten_quote,
 )
-from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate
-from evalkit.extraction.item_count import CountedItem, count_items, find_doubted_values, find_unread_items
+from evalkit.extraction.item_count import count_items, find_doubted_values, find_unread_items
 from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.answer_normalisation import AnswerShapeError
@@ -174,17 +172,19 @@ def score_accuracy(
     and a value that breaks a rule of ``ACCURACY_RULES`` gets that rule's score. The median of the judges' scores counts if it is lower. Without extracted
     values accuracy is 0; it is 1 if the template requires nothing but the whole text and the text was found.
     """
-    scores: dict[str, FieldScore] = {}
-    for name, value in fields.items():
-        if not _is_judged_field(template, name):
-            continue
-        if value.is_found:
-            scores[name] = _score_by_rules(name, value)
-        elif value.status is FieldStatus.AMBIGUOUS:
-            scores[name] = FieldScore(name, False, 0.5, (_describe_ambiguity(value),))
-    for issue in grounding_issues:
-        issue_score = 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5
-        scores[issue.location] = FieldScore(issue.location, False, issue_score, (issue.message,))
+    scores = {
+        name: _score_by_rules(name, value)
+        if value.is_found
+        else FieldScore(name, False, 0.5, (_describe_ambiguity(value),))
+        for name, value in fields.items()
+        if value.status is not FieldStatus.NOT_PRESENT and _is_judged_field(template, name)
+    }
+    scores |= {
+        issue.location: FieldScore(
+            issue.location, False, 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5, (issue.message,)
+        )
+        for issue in grounding_issues
+    }
     doubt_scores = {
         issue.field: FieldScore(issue.field, True, CRITICAL_SCORE, (issue.description,)) for issue in doubts
     }
@@ -272,16 +272,19 @@ def score_consistency(
 
 def score_clinical_validity(fields: FieldValues) -> tuple[float, tuple[EvaluationIssue, ...]]:
     """Return the score (1 - 0.1 per impossible value, at least 0.3) and the issues."""
-    issues = []
-    for rule in VALIDITY_RULES:
-        for name, value in get_found_values(fields, rule.field_name).items():
-            text = value.value or value.raw or ""
-            # Only exact names: a stain whose name merely begins with or contains "ER" is another stain.
-            if rule.item_names and name.partition(".")[2] not in rule.item_names:
-                continue
-            if rule.is_invalid(text):
-                issues.append(EvaluationIssue("major", name, f'{rule.message}: "{shorten_quote(text)}"'))
-    return max(INVALID_FLOOR, 1.0 - INVALID_PENALTY * len(issues)), tuple(issues)
+    # Only exact names of items: a stain whose name merely begins with or contains "ER" is another stain.
+    values = (
+        (rule, name, value.value or value.raw or "")
+        for rule in VALIDITY_RULES
+        for name, value in get_found_values(fields, rule.field_name).items()
+        if not rule.item_names or name.partition(".")[2] in rule.item_names
+    )
+    issues = tuple(
+        EvaluationIssue("major", name, f'{rule.message}: "{shorten_quote(text)}"')
+        for rule, name, text in values
+        if rule.is_invalid(text)
+    )
+    return max(INVALID_FLOOR, 1.0 - INVALID_PENALTY * len(issues)), issues
 
 
 def build_feedback(
@@ -302,12 +305,11 @@ def build_feedback(
             issues += [EvaluationIssue("major", scored_field.field, description) for description in scored_field.issues]
             continue
         missing += [scored_field.field] if field.need is not FieldNeed.OPTIONAL else []
-        need_word = field.need.value.capitalize()
         issues.append(
             EvaluationIssue(
                 _MISSING_SEVERITIES[field.need],
                 scored_field.field,
-                f'{need_word} field "{scored_field.field}" is missing',
+                f'{field.need.value.capitalize()} field "{scored_field.field}" is missing',
                 *(scored_field.issues[:1] or (f"Look for {scored_field.field} information in the document",)),
             )
         )
@@ -389,15 +391,6 @@ class ExtractionEvaluator:
         """
         self._models = tuple(ensemble) or (model or EmbeddedModel(),)
         self._window_characters = window_characters
-        self._items_by_report: WeakKeyDictionary[ClinicalReport, tuple[CountedItem, ...]] = WeakKeyDictionary()
-
-    def _count_items(self, attempt: ClinicalAttempt) -> tuple[CountedItem, ...]:
-        """Count what the report prints, once for all attempts at it."""
-        items = self._items_by_report.get(attempt.report)
-        if items is None:
-            pages = [attempt.bundle.page(number) for number in attempt.page_numbers]
-            items = self._items_by_report[attempt.report] = count_items(pages, attempt.template)
-        return items
 
     def questions(self, attempt: ClinicalAttempt) -> list[AccuracyQuestion]:
         """Build the questions to a judge: one for each window of pages with values."""
@@ -433,13 +426,14 @@ class ExtractionEvaluator:
             )
             for start in range(0, len(judgements), question_count or 1)
         ]
-        items = self._count_items(attempt)
+        pages = map(attempt.bundle.page, attempt.page_numbers)
+        items = attempt.report.remember((count_items, attempt.template), lambda: count_items(pages, attempt.template))
         unread_items = [
             issue
             for issue in find_unread_items(items, attempt.fields, attempt.template)
             if issue.severity != "minor"  # a date without a label need not be the report's
         ]
-        mentioned_names = {*attempt.field_mentions.mentioned_names, *(issue.field for issue in unread_items)}
+        mentioned_names = {*attempt.field_mentions, *(issue.field for issue in unread_items)}
         completeness, completeness_scores = score_completeness(
             attempt.template, attempt.fields, mentioned_names, unread_items
         )

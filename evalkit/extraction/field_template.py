@@ -26,10 +26,10 @@ import re
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import AfterValidator, model_validator
 from pydantic import Field as Checked
+from pydantic import model_validator
 
 from evalkit.core.records import StrictRecord
 from evalkit.errors import UsageError
@@ -50,17 +50,6 @@ class FieldNeed(StrEnum):
     """A further box of a form: extracted if filled in, but not scored."""
 
 
-def _validate_regex(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from error
-    return pattern
-
-
-_RegexText = Annotated[str, AfterValidator(_validate_regex)]
-
-
 class TemplateField(StrictRecord):
     """One field of a template: its format, and how it is found."""
 
@@ -69,7 +58,7 @@ class TemplateField(StrictRecord):
     """The field's meaning, as people and prompts see it."""
     need: FieldNeed = FieldNeed.OPTIONAL
     format: FieldFormat = "text"
-    pattern: _RegexText | None = None
+    pattern: re.Pattern[str] | None = None
     """For the format ``pattern``: a regular expression that must match the whole value."""
     location: str = ""
     """The field's usual place, for people and prompts: ``Box 1``."""
@@ -89,7 +78,7 @@ class TemplateField(StrictRecord):
     """For reports: the offline method that finds the value: at a label, or as a section, a tumor name …"""
     many: bool = False
     """For reports: the field may have several values, stored by item: ``ihcMarkers.ER``, ``measurements.1``."""
-    mentions: _RegexText | None = None
+    mentions: re.Pattern[str] | None = None
     """For reports: a regular expression; a report with a match should have a value for the field."""
     hints: tuple[str, ...] = ()
     """Advice to the extractor for the next attempt, if this field had a problem."""

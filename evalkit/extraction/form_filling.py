@@ -35,7 +35,7 @@ from evalkit.extraction.grader import (
     grade_form_attempt,
     lower_grade_by_model_answer,
 )
-from evalkit.extraction.value_grounding import FieldClaim, ground_claim
+from evalkit.extraction.value_grounding import FieldClaim, build_agent_failure, ground_claim
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Model, list_normalisation_changes
@@ -151,7 +151,7 @@ class FormFieldExtractor:
         for attempt_number in range(1, MAX_ATTEMPTS + 1):
             answer = await self._model.ask(FormQuestion(bundle, part, attempt_number, feedback, self._template_name))
             if answer.value is None:
-                issue = _build_agent_failure("extractor", answer.failure)
+                issue = build_agent_failure("extractor", answer.failure, "Read the form")
                 return _build_failed_extraction(part, NOT_EXTRACTED, issue, graded_attempts)
             attempt, grounding_issues = _ground_answer(
                 answer.value, attempt_number, bundle, locator, part, self._template_name
@@ -165,7 +165,7 @@ class FormFieldExtractor:
             if form_grade.passed:
                 grader_answer = await self._model.ask(GraderQuestion(bundle, attempt, part.start_page, part.end_page))
                 if grader_answer.value is None:
-                    issue = _build_agent_failure("grader", grader_answer.failure)
+                    issue = build_agent_failure("grader", grader_answer.failure, "Read the form")
                     return _build_failed_extraction(part, NOT_GRADED, issue, graded_attempts)
                 form_grade = lower_grade_by_model_answer(form_grade, grader_answer.value, attempt.template.threshold)
                 graded_attempts[-1] = graded_attempts[-1]._replace(
@@ -356,16 +356,6 @@ def _build_failed_extraction(
         fields=dict(last.attempt.fields)
         if last
         else {field.name: NOT_PRESENT_VALUE for field in get_field_template(template_name).fields},
-    )
-
-
-def _build_agent_failure(agent: str, reason: str | None) -> Issue:
-    return Issue.create(
-        "grader" if agent == "grader" else "extractor",
-        f"{agent.upper()}-AGENT-FAILED",
-        IssueSeverity.BLOCKER,
-        f"The {agent} could not answer: {reason or 'no reason given'}",
-        suggested_fix="Read the form, or run the document again",
     )
 
 

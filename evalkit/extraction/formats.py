@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Literal
 
 from evalkit.extraction import clinical_formats
+from evalkit.extraction.patterns import get_pattern
 
 #: Formats of fields; ``pattern`` is the field's own regular expression, ``tin`` an SSN or an EIN.
 FieldFormat = Literal[
@@ -25,29 +26,6 @@ FieldFormat = Literal[
 _DASH_TRANSLATION = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
 #: Invisible characters (joiners) that some scripts need, so they are kept.
 _JOINER_CHARACTERS = "\u200c\u200d"
-#: Superscript exponent after 10: 10⁹ is converted to 10^9, so that it does not become 109.
-_TEN_EXPONENT = re.compile(r"(?<=10)[⁰¹²³⁴-⁹]+")
-_SSN = re.compile(r"\d{3}-?\d{2}-?\d{4}")
-_MASKED_SSN = re.compile(r"[*xX•#]{3}-?[*xX•#]{2}-?\d{4}")
-_EIN = re.compile(r"\d{2}-?\d{7}")
-_CURRENCY = re.compile(
-    r"(?P<minus>-)?\$?(?P<inner>-)?(?P<amount>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d{0,2})?|\.\d{1,2})(?P<behind>-)?"
-)
-_PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)%?")
-_NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?<=\d)")
-# No letter may follow a unit, otherwise "m" would match in "mm".
-_SIZE_UNIT = r"(?:(?i:mm|cm|(?:milli|centi)met(?:er|re)s?)|m|in|µm|um|mg|g|kg|ml|mL|cc|HU)(?![A-Za-z])"
-_SIZE_NUMBER = r"(?:\d+(?:\.\d+)?(?:\s?[-–]\s?\d+(?:\.\d+)?)?|\.\d+)"
-#: Direction of a dimension: 3 cm (AP) x 2 cm (TR).
-_AXIS = r"(?:\s*\(?\b(?:AP|TR|TV|CC|SI|ML)\b\)?)?"
-_MEASUREMENT = re.compile(
-    rf"(?P<first>{_SIZE_NUMBER})(?:[\s-]*{_SIZE_UNIT})?{_AXIS}(?P<more>(?:\s*(?:[x×X*]|by)\s*{_SIZE_NUMBER}(?:[\s-]*{_SIZE_UNIT})?{_AXIS})*)[\s-]*(?P<unit>{_SIZE_UNIT}){_AXIS}"
-)
-#: A size in millimetres or centimetres within a text, but no volume, pressure or slice thickness.
-SIZE_PATTERN = re.compile(
-    rf"(?<![\d.,-]){_SIZE_NUMBER}(?:(?:[\s-]*(?:mm|cm))?{_AXIS}\s*(?:[x×]|by)\s*{_SIZE_NUMBER}){{0,2}}[\s-]*(?:mm|cm|(?:milli|centi)met(?:er|re)s?)\b(?!\s*(?:[23²³]|H2?O|Hg))",
-    re.IGNORECASE,
-)
 _MONTHS = {
     name: number
     for number, names in enumerate(
@@ -57,10 +35,6 @@ _MONTHS = {
     )
     for name in names.split()
 }  # fmt: skip
-_ISO_DATE = re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?:T[\d:.]+Z?)?")
-_AMERICAN_DATE = re.compile(r"(?P<m>\d{1,2})[-/.](?P<d>\d{1,2})[-/.](?P<y>\d{4}|\d{2})")
-_MONTH_FIRST_DATE = re.compile(r"(?P<m>[A-Za-z]+)\.? (?P<d>\d{1,2})(?:st|nd|rd|th)?,? (?P<y>\d{4})")
-_DAY_FIRST_DATE = re.compile(r"(?P<d>\d{1,2})(?:st|nd|rd|th)?[ -](?P<m>[A-Za-z]+)\.?,?[ -](?P<y>\d{4}|\d{2})")
 #: Letters that OCR reads in place of digits.
 _MISREAD_CHARACTERS = str.maketrans("OoQDIl|iSsBZzGg", "000011115582269")
 _NUMERIC_FORMATS = frozenset(("ssn", "ein", "tin", "currency", "number"))
@@ -68,7 +42,7 @@ _MIN_DIGITS = 3
 _TICK_MARKS = frozenset(("x", "✓", "✔", "☑", "☒", "■", "yes", "on", "true", "1"))
 
 
-def normalise_value(text: str, value_format: FieldFormat, pattern: str | None = None) -> str | None:
+def normalise_value(text: str, value_format: FieldFormat, pattern: re.Pattern[str] | None = None) -> str | None:
     r"""Return the normal form of a text in a format; None if it is not in the format.
 
     ``pattern``: the regular expression of the format ``pattern``; None accepts any text.
@@ -84,9 +58,9 @@ def normalise_value(text: str, value_format: FieldFormat, pattern: str | None = 
     >>> normalise_value("\u202e50.5", "number"), normalise_value("\x1b[2Kab\u00adc", "text"), normalise_value("\u200b", "text")
     ('50.5', '[2Kabc', None)
     """
-    cleaned = clean_text(_TEN_EXPONENT.sub(r"^\g<0>", text) if value_format == "lab" else text)
+    cleaned = clean_text(get_pattern("ten_exponent").sub(r"^\g<0>", text) if value_format == "lab" else text)
     if value_format == "pattern":
-        return cleaned if cleaned and re.fullmatch(pattern or ".*", cleaned) else None
+        return cleaned if cleaned and (pattern is None or pattern.fullmatch(cleaned)) else None
     return _NORMALISERS[value_format](cleaned)
 
 
@@ -154,10 +128,10 @@ def _normalise_ssn(text: str) -> str | None:
     [None, None, None]
     """
     digits = "".join(text.split())
-    if _SSN.fullmatch(digits):
+    if get_pattern("ssn").fullmatch(digits):
         bare = digits.replace("-", "")
         return f"{bare[:3]}-{bare[3:5]}-{bare[5:]}"
-    return f"***-**-{digits[-4:]}" if _MASKED_SSN.fullmatch(digits) else None
+    return f"***-**-{digits[-4:]}" if get_pattern("masked_ssn").fullmatch(digits) else None
 
 
 def _normalise_ein(text: str) -> str | None:
@@ -168,7 +142,7 @@ def _normalise_ein(text: str) -> str | None:
     """
     digits = "".join(text.split())
     bare = digits.replace("-", "")
-    return f"{bare[:2]}-{bare[2:]}" if _EIN.fullmatch(digits) else None
+    return f"{bare[:2]}-{bare[2:]}" if get_pattern("ein").fullmatch(digits) else None
 
 
 def _normalise_tin(text: str) -> str | None:
@@ -191,7 +165,7 @@ def normalise_currency(text: str) -> str | None:
     """
     compact = re.sub(r"(?<=[-$(])\s+|\s+(?=[-)])", "", text)
     is_bracketed = compact.startswith("(") and compact.endswith(")")
-    match = _CURRENCY.fullmatch(compact[1:-1] if is_bracketed else compact)
+    match = get_pattern("currency").fullmatch(compact[1:-1] if is_bracketed else compact)
     if match is None:
         return None
     minus_count = sum(bool(match[name]) for name in ("minus", "inner", "behind")) + is_bracketed
@@ -207,7 +181,7 @@ def _normalise_percentage(text: str) -> str | None:
     >>> [_normalise_percentage(text) for text in ("12.5%", "40", "12.5.1%", "%")]
     ['12.5', '40', None, None]
     """
-    match = _PERCENTAGE.fullmatch(re.sub(r"\s+(?=%)", "", text))
+    match = get_pattern("percentage").fullmatch(re.sub(r"\s+(?=%)", "", text))
     return match[1] if match else None
 
 
@@ -217,7 +191,7 @@ def _normalise_number(text: str) -> str | None:
     >>> [_normalise_number(text) for text in ("1,204", "-3.5", "3 mm", "")]
     ['1204', '-3.5', None, None]
     """
-    return text.replace(",", "") if _NUMBER.fullmatch(text) and text else None
+    return text.replace(",", "") if get_pattern("number").fullmatch(text) and text else None
 
 
 def _normalise_measurement(text: str) -> str | None:
@@ -226,13 +200,13 @@ def _normalise_measurement(text: str) -> str | None:
     >>> [_normalise_measurement(text) for text in ("1.2 cm", "3 x 2 x 1.5 mm", "3 mm x 2 cm", "2.5 CM", "6-millimeter", "1.2", "cm")]
     ['1.2 cm', '3 x 2 x 1.5 mm', '3 mm x 2 cm', '2.5 cm', '6 mm', None, None]
     """
-    match = _MEASUREMENT.fullmatch(text)
+    match = get_pattern("measurement").fullmatch(text)
     if match is None:
         return None
-    units = {_shorten_size_unit(unit) for unit in re.findall(_SIZE_UNIT, text)}
+    units = {_shorten_size_unit(unit) for unit in re.findall(get_pattern("size_unit"), text)}
     if len(units) > 1:
         return " ".join(text.split())
-    sizes = re.findall(_SIZE_NUMBER, match["first"] + match["more"])
+    sizes = re.findall(get_pattern("size_number"), match["first"] + match["more"])
     return f"{' x '.join(sizes)} {units.pop()}"
 
 
@@ -252,11 +226,11 @@ def _normalise_date(text: str) -> str | None:
     >>> {_normalise_date(text) for text in ("2025-02-30", "13/13/2025", "2025", "Febr 1, 2025", "soon")}
     {None}
     """
-    for date_pattern in (_ISO_DATE, _AMERICAN_DATE, _MONTH_FIRST_DATE, _DAY_FIRST_DATE):
-        if match := date_pattern.fullmatch(text):
+    for date_form in ("iso_date", "american_date", "month_first_date", "day_first_date"):
+        if match := get_pattern(date_form).fullmatch(text):
             iso_date = _to_iso_date(match["y"], match["m"], match["d"])
             # 27/03/2024 has the day first.
-            is_day_first = iso_date is None and date_pattern is _AMERICAN_DATE
+            is_day_first = iso_date is None and date_form == "american_date"
             return _to_iso_date(match["y"], match["d"], match["m"]) if is_day_first else iso_date
     return None
 

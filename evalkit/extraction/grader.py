@@ -22,6 +22,7 @@ from evalkit.extraction.field_template import FieldNeed, FieldTemplate, Template
 from evalkit.extraction.forms.form_extractor import build_template_prompt_data
 from evalkit.extraction.forms.form_labels import is_only_form_print
 from evalkit.extraction.forms.form_reader import GENERIC_FORM, PRINTED_FIELDS
+from evalkit.extraction.patterns import get_pattern
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_output, fill_prompt_template
@@ -45,16 +46,11 @@ _PLAUSIBLE_TEXTS = {
     "_name": re.compile(r".*[A-Z].*", re.DOTALL),
     "account_number": re.compile(r"[A-Z0-9*#][A-Z0-9 *#./-]*"),
 }
-_BOX_NUMBER = re.compile(r"\(\d{1,2}\)")
 #: A name with fewer letters is doubtful.
 _MIN_NAME_LETTERS = 3
-#: Patterns that only misread words have: a small L for a capital I, a digit between letters.
-_MISREAD_WORD = re.compile(r"\bl[a-z]{3,}|[A-Za-z][01358][a-z]")
 #: Social security wages may exceed the wages by this factor before a warning.
 _WAGE_TOLERANCE = Decimal("1.1")
-_DRAFT_MARK = re.compile(r"\b(?:DRAFT|SPECIMEN|SAMPLE)\b|(?i:\bdraft as of\b|not for filing)")
 
-_ZERO = re.compile(r"-?0*(?:\.0*)?")
 
 FormIssueSeverity = Literal["ERROR", "WARNING", "INFO"]
 
@@ -179,7 +175,11 @@ def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = Non
                 f"Amounts on the form whose box was not recognised: {attempt.stray_amount_count}",
             )
         )
-    amounts = _parse_amounts(fields)
+    amounts = {
+        name: Decimal(value.value)
+        for name, value in fields.items()
+        if value.value and re.fullmatch(r"-?\d+(?:\.\d+)?", value.value)
+    }
     issues += [
         FormIssue("WARNING", "inconsistent", check.message, field=check.field_name)
         for check in FORM_CHECKS
@@ -276,13 +276,13 @@ def is_form_blank(fields: Mapping[str, FieldValue]) -> bool:
     entered_values = [
         value for name, value in fields.items() if name not in PRINTED_FIELDS and (value.value or value.raw)
     ]
-    return all(value.value is not None and _ZERO.fullmatch(value.value) for value in entered_values)
+    return all(value.value is not None and get_pattern("zero").fullmatch(value.value) for value in entered_values)
 
 
 def _iter_void_or_draft_mark_issues(text: str, fields: Mapping[str, FieldValue]) -> Iterator[FormIssue]:
     if (void_value := fields.get("void")) and void_value.is_found:
         yield FormIssue("ERROR", "void", "Document is marked as void", field="void")
-    if draft_match := _DRAFT_MARK.search(text):
+    if draft_match := get_pattern("draft_mark").search(text):
         yield FormIssue(
             "ERROR", "draft", f"Document is marked “{draft_match.group()}”, not final", "final", draft_match.group()
         )
@@ -333,7 +333,7 @@ def _describe_doubt(attempt: FormAttempt, field: TemplateField, value: FieldValu
     text = value.raw or value.value or ""
     if is_only_form_print(text, field, attempt.template):
         return "the text read as its entry belongs to the printed form"
-    if (field.format == "currency" and _BOX_NUMBER.fullmatch(text)) or any(
+    if (field.format == "currency" and get_pattern("bracketed_box_number").fullmatch(text)) or any(
         field.name.endswith(end) and not pattern.fullmatch(text) for end, pattern in _PLAUSIBLE_TEXTS.items()
     ):
         return "the text read as its entry looks like that of another box"
@@ -342,7 +342,7 @@ def _describe_doubt(attempt: FormAttempt, field: TemplateField, value: FieldValu
     if not attempt.has_ocr_pages:
         return None
     min_confidence = _MIN_SURE_TEXT_CONFIDENCE if field.format == "text" else _MIN_SURE_NUMBER_CONFIDENCE
-    if value.confidence < min_confidence or (field.format == "text" and _MISREAD_WORD.search(text)):
+    if value.confidence < min_confidence or (field.format == "text" and get_pattern("misread_word").search(text)):
         return "OCR read the entry with low confidence"
     return None
 
@@ -428,11 +428,6 @@ FORM_CHECKS = (
     FormCheck("1099-NEC", "federal_tax_withheld", lambda amounts: _is_part_above_whole(amounts, "federal_tax_withheld", "nonemployee_compensation"),
           "Federal income tax withheld exceeds the compensation - please verify"),
 )  # fmt: skip
-
-
-def _parse_amounts(fields: Mapping[str, FieldValue]) -> FormAmounts:
-    texts = {name: value.value for name, value in fields.items() if value.value}
-    return {name: Decimal(text) for name, text in texts.items() if re.fullmatch(r"-?\d+(?:\.\d+)?", text)}
 
 
 # Feedback

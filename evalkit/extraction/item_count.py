@@ -8,17 +8,16 @@ Each item has a role: only items that are the patient's own present results must
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import accumulate, product
 from typing import Any, NamedTuple
 
-from evalkit.core.grouping import group_by
+from evalkit.core.grouping import group_by, split_into_runs
+from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Page
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
@@ -54,17 +53,6 @@ _CODONS = dict(
 )
 _AMINO_ACID = re.compile("|".join(_AMINO_ACIDS))
 _MISREAD_DIGITS = str.maketrans("OoIlSB", "001158")
-_LINE_START = re.compile(r"\s*(?:[A-Z]{4,}[A-Z /&-]*:?$|[-•*·–]|\d+[.)]\s|[A-Z][.)]\s|[A-Z][\w /()&-]{1,40}:|$)")
-#: Where a statement ends inside of a line: at a full stop, before a label ("Pleura:") or a heading in capitals.
-_STATEMENT_END = re.compile(
-    r"(?<=[^\s.][a-z)\]%\d])\.(?=\s+[A-Z(])|[ ](?=[A-Z][a-z]{3,}(?: [\w()/&-]{1,20}){0,3}:)"
-    r"|(?<=[a-z\d).,])[ ](?!NOT |DETECTED|POSITIVE|NEGATIVE|PRESENT|ABSENT|PATHOGENIC)(?=[A-Z]{5,}(?: [A-Z&]{2,}){0,4}:?$)"
-)
-#: The test before a result; between them may stand another result, such as a share before a count.
-_LABORATORY_TEST = re.compile(r"([A-Za-z%][A-Za-z0-9 ()/.+-]{1,60}?)(?:\t[\d.,]{1,9})?[ \t:=-]*\Z")
-_UNIT = re.compile(r"%|[A-Za-zµμ]")
-_RANGE_OR_FLAG = re.compile(r"\([^()]*\)|(?<!\S)[HL]\b")
-_SIZE = re.compile(r"(\d+(?:[.,]\d+)?)\s*(mm|cm|millimet|centimet)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +124,13 @@ class _Tables(NamedTuple):
 
 
 @cache
+def _get_pattern(name: str) -> re.Pattern[str]:
+    return re.compile(load_package_table("evalkit.extraction", "item_count.toml")["patterns"][name])
+
+
+@cache
 def _load_tables() -> _Tables:
-    table = tomllib.loads((files("evalkit.extraction") / "item_count.toml").read_text("utf-8"))
+    table = load_package_table("evalkit.extraction", "item_count.toml")
     words: dict[str, str] = {}
 
     def compile_pattern(text: str) -> re.Pattern[str]:
@@ -235,9 +228,12 @@ def _split_statements(text: str) -> list[_Statement]:
         is_wrapped = next_line.lstrip()[:1].islower() or (
             len(line) >= _WRAPPED_LINE
             and not line.rstrip().endswith((".", ":", ";"))
-            and not _LINE_START.match(next_line)
+            and not _get_pattern("line_start").match(next_line)
         )
-        parts += [_STATEMENT_END.sub("\n", line), " " if is_wrapped and "\t" not in line else "\n"]
+        parts += [
+            _get_pattern("statement_end").sub("\n", line),
+            " " if is_wrapped and "\t" not in line else "\n",
+        ]
     statements = "".join(parts)[: len(text)].splitlines(keepends=True)
     pieces = [
         statement[start : start + _MAX_STATEMENT]
@@ -325,7 +321,7 @@ def _find_subject(kind: str, text: str, reading: _Reading) -> str:
         return _squeeze(body.partition("\n")[0])[:_FIRST_LETTERS]
     first, last = text.rfind("\n", 0, reading.start) + 1, text.find("\n", reading.end)
     if kind == "laboratory":
-        match = _LABORATORY_TEST.search(text, max(first, reading.start - _MAX_QUOTE), reading.start)
+        match = _get_pattern("laboratory_test").search(text, max(first, reading.start - _MAX_QUOTE), reading.start)
         return match[1].strip() if match else ""
     if kind != "measurement":
         return ""
@@ -344,14 +340,19 @@ def _find_role(kind: str, text: str, reading: _Reading) -> str:
         first = start  # the line above may be the label
     first, last = max(first, reading.start - _MAX_STATEMENT), min(last, reading.end + _MAX_STATEMENT)
     before, after = " ".join(text[first : reading.start].split("\n")), text[reading.end : last]
-    for role in _load_tables().roles:
-        if kind in role.kinds and (
-            (role.before and role.before.search(before))
-            or (role.after and role.after.search(after))
-            or (role.around and role.around.search(text, first, last))
-        ):
-            return role.role
-    return PRESENT
+    return next(
+        (
+            role.role
+            for role in _load_tables().roles
+            if kind in role.kinds
+            and (
+                (role.before and role.before.search(before))
+                or (role.after and role.after.search(after))
+                or (role.around and role.around.search(text, first, last))
+            )
+        ),
+        PRESENT,
+    )
 
 
 def find_unread_items(
@@ -417,7 +418,17 @@ def _list_unread_items(kind: str, items: Sequence[CountedItem], values: Mapping[
     """List the present items that no value holds, each variant, stain or size once."""
     silent = _load_tables().kinds[kind].get("silent", ())
     unread: dict[str, CountedItem] = {}
-    groups = _group_variants(items) if kind == "variant" else [(item,) for item in items]
+    # The names of one variant: ``c.35G>A`` and the ``p.Gly12Asp`` after it.
+    groups = split_into_runs(
+        items,
+        lambda group, item: (
+            kind == "variant"
+            and group[0].page == item.page
+            and item.start - group[-1].end < _VARIANT_SPAN
+            and item.name not in {"event", *(other.name for other in group)}
+            and group[0].name != "event"
+        ),
+    )
     for group in groups:
         present = [
             item
@@ -431,25 +442,6 @@ def _list_unread_items(kind: str, items: Sequence[CountedItem], values: Mapping[
     if kind == "announcement":
         return [item for item in unread.values() if int(item.state) > len(values)]
     return list(unread.values())
-
-
-def _group_variants(items: Sequence[CountedItem]) -> list[list[CountedItem]]:
-    """Group the names of one variant: ``c.35G>A`` and the ``p.Gly12Asp`` after it."""
-    groups: list[list[CountedItem]] = []
-    for item in items:
-        last = groups[-1] if groups else []
-        is_same = (
-            bool(last)
-            and last[0].page == item.page
-            and item.start - last[-1].end < _VARIANT_SPAN
-            and item.name not in {"event", *(other.name for other in last)}
-            and last[0].name != "event"
-        )
-        if is_same:
-            last.append(item)
-        else:
-            groups.append([item])
-    return groups
 
 
 def _make_key(item: CountedItem) -> str:
@@ -503,7 +495,7 @@ def _measure(text: str) -> tuple[float, ...]:
     """Return a size's dimensions in millimetres; numbers without a unit take the next unit."""
     sizes: list[float] = []
     scale = 1.0
-    for number, unit in reversed(_SIZE.findall(text)):
+    for number, unit in reversed(_get_pattern("size").findall(text)):
         scale = {"m": 1.0, "c": 10.0}[unit[0].lower()] if unit else scale
         sizes.append(round(float(number.replace(",", ".")) * scale, 2))
     return tuple(reversed(sizes))
@@ -530,7 +522,11 @@ def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: F
         and all(item.role != PRESENT for item in matches)
     ):
         return f"The report prints {shown_value} on page {matches[0].page} only as {matches[0].role}"
-    if kind == "laboratory" and matches and not _UNIT.search(_RANGE_OR_FLAG.sub("", value.value or "")):
+    if (
+        kind == "laboratory"
+        and matches
+        and not _get_pattern("unit").search(_get_pattern("range_or_flag").sub("", value.value or ""))
+    ):
         return f'The value {shown_value} has no unit, but the report prints "{_shorten(matches[0].text)}" on page {matches[0].page}'
     return ""
 

@@ -10,14 +10,20 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from itertools import count
+from typing import Literal
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical.clinical_attempt import ClinicalAttempt, find_mentioned_fields
-from evalkit.extraction.clinical.clinical_extractor import ClinicalExtractor, RetryContext
+from evalkit.extraction.clinical.clinical_extractor import (
+    ClinicalAttempt,
+    ClinicalExtractor,
+    RetryContext,
+    find_mentioned_fields,
+)
 from evalkit.extraction.clinical.clinical_rules import get_base_field_name, get_found_values
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.evaluator import EvaluationScore, ExtractionEvaluator
@@ -31,6 +37,7 @@ from evalkit.extraction.optimizer import (
     ExtractionOptimizer,
     ReliabilityLoopConfig,
 )
+from evalkit.extraction.value_grounding import build_agent_failure
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Model
@@ -46,7 +53,6 @@ MIN_SURE_CONFIDENCE = 0.85
 
 #: Function called after each attempt with its number and score; the score is None if a judge could not answer.
 ProgressCallback = Callable[[int, float | None], None]
-CallResult = TypeVar("CallResult")
 
 _ISSUE_SEVERITIES: dict[EvaluationSeverity, IssueSeverity] = {
     "critical": IssueSeverity.BLOCKER,
@@ -179,20 +185,20 @@ class ReliabilityLoop:
         retry: RetryContext | None = None
         while True:
             iteration_number = len(history) + 1
-            # Each call has only the remaining time: a hanging call must not block the document.
-            attempt = await _await_or_none_at_deadline(
-                deadline, self._extractor.extract(bundle, page_numbers, template, retry, report, field_mentions)
-            )
-            if attempt is not None and history:
-                attempt = keep_proven_values(attempt, history[-1])
-            if attempt is not None and attempt.failure:
-                reason, failure = NOT_EXTRACTED, _build_agent_failure("extractor", attempt.failure)
-                break
-            evaluation = (
-                await _await_or_none_at_deadline(deadline, self._evaluator.evaluate(attempt)) if attempt else None
-            )
-            if attempt is None or evaluation is None:
+            try:
+                # Both calls have only the remaining time: a hanging call must not block the document.
+                async with asyncio.timeout_at(deadline):
+                    attempt = await self._extractor.extract(
+                        bundle, page_numbers, template, retry, report, field_mentions
+                    )
+                    if history:
+                        attempt = keep_proven_values(attempt, history[-1])
+                    evaluation = None if attempt.failure else await self._evaluator.evaluate(attempt)
+            except TimeoutError:
                 reason = TIMED_OUT
+                break
+            if evaluation is None:
+                reason, failure = NOT_EXTRACTED, build_agent_failure("extractor", attempt.failure, "Read the report")
                 break
             previous_score, current_score = history[-1].score.overall if history else None, evaluation.score.overall
             improvement = None
@@ -206,7 +212,7 @@ class ReliabilityLoop:
             if on_progress:
                 on_progress(iteration_number, current_score)
             if current_score is None:
-                reason, failure = NOT_JUDGED, _build_agent_failure("evaluator", evaluation.failure)
+                reason, failure = NOT_JUDGED, build_agent_failure("evaluator", evaluation.failure, "Read the report")
                 break
             continuation = self._optimizer.should_continue(current_score, previous_score, iteration_number, self.config)
             reason = continuation.reason
@@ -246,25 +252,6 @@ def keep_proven_values(attempt: ClinicalAttempt, earlier: LoopIteration) -> Clin
             fields.setdefault(name, value)
     issues = tuple(issue for issue in attempt.grounding_issues if issue.location not in proven)
     return replace(attempt, fields=fields, grounding_issues=issues)
-
-
-def _build_agent_failure(agent: Literal["extractor", "evaluator"], reason: str | None) -> Issue:
-    return Issue.create(
-        agent,
-        f"{agent.upper()}-AGENT-FAILED",
-        IssueSeverity.BLOCKER,
-        f"The {agent} could not answer: {reason or 'no reason given'}",
-        suggested_fix="Read the report, or run the document again",
-    )
-
-
-async def _await_or_none_at_deadline(deadline: float, call: Awaitable[CallResult]) -> CallResult | None:
-    """Await a call; return None if the deadline comes first."""
-    try:
-        async with asyncio.timeout_at(deadline):
-            return await call
-    except TimeoutError:
-        return None
 
 
 def _select_best_iteration(history: Sequence[LoopIteration]) -> LoopIteration | None:
@@ -402,9 +389,7 @@ def _order_and_complete_fields(template: FieldTemplate, best: LoopIteration | No
     if best is None:  # the document's content is unknown
         return dict.fromkeys((field.name for field in template.fields), _UNKNOWN_VALUE)
     field_order = [field.name for field in template.fields]
-    doubted_names = best.attempt.field_mentions.mentioned_names | {
-        get_base_field_name(issue.field) for issue in best.feedback.issues
-    }
+    doubted_names = best.attempt.field_mentions | {get_base_field_name(issue.field) for issue in best.feedback.issues}
     return {
         name: _UNKNOWN_VALUE if value.status is FieldStatus.NOT_PRESENT and name in doubted_names else value
         for name, value in sorted(
@@ -513,9 +498,7 @@ def _make_issue_key(issue: Issue) -> tuple[str, str, str]:
 
 
 def _number_issues(issues: Sequence[Issue]) -> list[Issue]:
-    counts: dict[str, int] = {}
-    numbered_issues = []
-    for issue in issues:
-        counts[issue.agent] = counts.get(issue.agent, 0) + 1
-        numbered_issues += number_issues(issue.agent, [issue], counts[issue.agent])
-    return numbered_issues
+    numbers: dict[str, Iterator[int]] = defaultdict(lambda: count(1))
+    return [
+        numbered for issue in issues for numbered in number_issues(issue.agent, [issue], next(numbers[issue.agent]))
+    ]

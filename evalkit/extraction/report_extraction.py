@@ -101,8 +101,20 @@ async def extract_reports(
 
 
 async def _extract_report(bundle: DocumentBundle, report: ReportPageRange, loop: ReliabilityLoop) -> Extraction:
-    if not report.document_type:
-        return _build_waiting_extraction(report)
+    if not report.document_type:  # a person has to decide the type first
+        return Extraction(
+            template="unknown",
+            document_type="",
+            start_page=report.start_page,
+            end_page=report.end_page,
+            score=None,
+            confidence=0.0,
+            met_threshold=False,
+            stopped_reason=NO_TYPE,
+            iterations=0,
+            decision=None,
+            fields={},
+        )
     pages = list(bundle.iter_pages(report.start_page, report.end_page))
     readable = [page for page in pages if is_readable_page(page)]
     unreadable = [page for page in pages if not is_readable_page(page)]
@@ -130,23 +142,6 @@ async def _extract_report(bundle: DocumentBundle, report: ReportPageRange, loop:
     )
     _log_alerts(bundle, extraction, result.processing_seconds)
     return extraction
-
-
-def _build_waiting_extraction(report: ReportPageRange) -> Extraction:
-    """Build the extraction of pages whose type a person has to decide first."""
-    return Extraction(
-        template="unknown",
-        document_type="",
-        start_page=report.start_page,
-        end_page=report.end_page,
-        score=None,
-        confidence=0.0,
-        met_threshold=False,
-        stopped_reason=NO_TYPE,
-        iterations=0,
-        decision=None,
-        fields={},
-    )
 
 
 def _build_type_issue(report: ReportPageRange) -> Issue:

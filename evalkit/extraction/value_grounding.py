@@ -238,6 +238,17 @@ def _build_absent_value_and_issue(
     return FieldValue(status=status, page=located.page_number if is_doubtful else None), issue
 
 
+def build_agent_failure(agent: Agent, reason: str | None, remedy: str) -> Issue:
+    """Build the issue that a model gave no usable answer; ``remedy``: what a person can do instead."""
+    return Issue.create(
+        agent,
+        f"{agent.upper()}-AGENT-FAILED",
+        IssueSeverity.BLOCKER,
+        f"The {agent} could not answer: {reason or 'no reason given'}",
+        suggested_fix=f"{remedy}, or run the document again",
+    )
+
+
 def extract_passage(page: Page, start: int, end: int) -> str:
     """Return the value's line, with at most 120 characters on either side of the value."""
     first = max(page.text.rfind("\n", 0, start) + 1, start - _CONTEXT_CHARACTERS)

@@ -1,4 +1,4 @@
-"""Log of a folder's own decisions: certificates, brakes, promotions and their reversals.
+"""Log of a folder's own decisions: certificates, brakes, promotions and their reversals, dossiers.
 
 ``events/0001.json``, ``0002.json`` … are created exclusively and never changed; each contains the SHA-256 of the
 previous one. An event holds counts, dates, versions and hashes, never a word or name from a document.
@@ -22,7 +22,9 @@ from evalkit.store import (
 
 SCHEMA_VERSION = 1
 
-EventKind = Literal["certified", "certificate_withdrawn", "braked", "released", "promoted", "promotion_reversed"]
+EventKind = Literal[
+    "certified", "certificate_withdrawn", "braked", "released", "promoted", "promotion_reversed", "dossier_written"
+]
 #: A single fact of an event, such as a count, a share or a version.
 EventFact = str | int | float | bool | None
 
@@ -64,7 +66,7 @@ def append_event(
         recorded_by=recorded_by,
         stratum=stratum,
         facts=dict(facts),
-        prev_sha256=_hash_file(output_folder, earlier_names[-1]) if earlier_names else None,
+        prev_sha256=hash_event_file(output_folder, len(earlier_names)) if earlier_names else None,
     )
     if not output_folder.create_json_if_absent(event_file_name(len(earlier_names) + 1), event.model_dump(mode="json")):
         raise StoreError(
@@ -95,8 +97,9 @@ def find_changed_events(output_folder: OutputFolder) -> Iterator[str]:
     for number, event in enumerate(read_events(output_folder), 1):
         if event.prev_sha256 != earlier_sha256:
             yield event_file_name(max(number - 1, 1))
-        earlier_sha256 = _hash_file(output_folder, event_file_name(number))
+        earlier_sha256 = hash_event_file(output_folder, number)
 
 
-def _hash_file(output_folder: OutputFolder, file_name: str) -> str:
-    return hashlib.sha256(output_folder.read_bytes(file_name)).hexdigest()
+def hash_event_file(output_folder: OutputFolder, number: int) -> str:
+    """Compute the SHA-256 (hex) of the file of an event, which the next event stores."""
+    return hashlib.sha256(output_folder.read_bytes(event_file_name(number))).hexdigest()

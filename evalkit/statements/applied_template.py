@@ -1,16 +1,19 @@
-"""A template and what it reads from a statement: the facts that reviewers check."""
+"""A template and what it reads from a statement: the facts that reviewers check, and how certain each row is."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.statements.reconciliation import ReconciliationReport, SumCheck, reconcile_statement
 from evalkit.statements.reviewer_report import TemplateIssueCategory, TemplateIssueSeverity
-from evalkit.statements.statement_parser import LeftoverText, ParsedStatement, parse_statement_lines
-from evalkit.statements.statement_template import StatementTemplate
-from evalkit.statements.text_lines import TextLine, group_words_into_lines
+from evalkit.statements.statement_parser import LeftoverText, ParsedStatement, Transaction, parse_statement_lines
+from evalkit.statements.statement_template import StatementTemplate, TemplateStatus
+from evalkit.statements.table_row import TableRow
+from evalkit.statements.text_lines import PageWord, TextLine, group_words_into_lines
 
 
 @dataclass(frozen=True)
@@ -65,3 +68,72 @@ class TemplateFinding(NamedTuple):
     suggested_fix: str = ""
     expected: str = ""
     actual: str = ""
+
+
+#: Confidence in an amount that no printed sum covers, at most.
+_MAX_WITHOUT_SUM = 0.9
+#: Confidence at most in an amount that a printed sum contradicts, or with a corrected character, and in all rows of a draft
+#: whose directions nothing proves, or whose day and month may be exchanged.
+_MAX_IN_DOUBT = 0.5
+
+
+def rate_transactions(applied_template: AppliedTemplate) -> ParsedStatement:
+    """Return the statement with a confidence, 0..1, for each transaction.
+
+    It is the lowest of three: the date's words, the description's words, and the amount. An amount is certain if a
+    printed sum that covers it is met.
+    """
+    rated_transactions = tuple(
+        transaction.model_copy(update={"confidence": round(_rate_transaction(applied_template, transaction), 2)})
+        for transaction in applied_template.statement.transactions
+    )
+    return applied_template.statement.model_copy(update={"transactions": rated_transactions})
+
+
+def _rate_transaction(applied_template: AppliedTemplate, transaction: Transaction) -> float:
+    words = [
+        word
+        for line in applied_template.lines_by_page[transaction.page - 1]
+        for word in line.words
+        if any(
+            x0 <= word.center_x <= x1 and y0 <= (word.box[1] + word.box[3]) / 2 <= y1
+            for x0, y0, x1, y1 in transaction.boxes
+        )
+    ]
+    row = TableRow(applied_template.template, TextLine(transaction.page, tuple(words)))
+    column_words = row.words_by_column
+    amount_words = [word for name in ("debit", "credit", "amount") for word in column_words.get(name, ())]
+    checks = [check for check in applied_template.sum_checks if _covers(check, transaction)]
+    template = applied_template.template
+    is_open = template.status is TemplateStatus.DRAFT and (
+        not template.amounts.sign_proof or bool(template.dates.alternative_formats)
+    )
+    return min(
+        _MAX_IN_DOUBT if is_open else 1.0,
+        _find_lowest(column_words.get("date", ())),
+        fmean([word.confidence for word in column_words.get("description", ())] or [1.0]),
+        _rate_amount(checks, amount_words, is_corrected=transaction.is_mended),
+    )
+
+
+def _rate_amount(checks: Sequence[SumCheck], words: Sequence[PageWord], *, is_corrected: bool) -> float:
+    if checks and all(check.is_met for check in checks):
+        return 1.0
+    return min(_find_lowest(words), _MAX_IN_DOUBT if checks or is_corrected else _MAX_WITHOUT_SUM)
+
+
+def _find_lowest(words: Sequence[PageWord]) -> float:
+    return min((word.confidence for word in words), default=1.0)
+
+
+def _covers(check: SumCheck, transaction: Transaction) -> bool:
+    """Return True if the transaction's amount is part of the checked sum."""
+    if check.account != transaction.account:
+        return False
+    if check.name == "running_balance" and not check.is_met:
+        return (check.page, check.expected) == (transaction.page, transaction.balance)
+    return {
+        "deposits": transaction.amount > 0,
+        "withdrawals": transaction.amount < 0,
+        "section_total": bool(transaction.section),
+    }.get(check.name, True)

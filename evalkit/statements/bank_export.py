@@ -1,7 +1,7 @@
-"""Read the transactions of a bank's own export, a CSV or OFX file.
+"""Read the transactions of a bank's own export, a CSV or OFX file, and compare them with what a template reads.
 
-The columns of a CSV file are found by their content; titles decide only between columns that could be either. Nothing
-here knows what a template reads, so that the file can check it.
+The columns of a CSV file are found by their content; titles decide only between columns that could be either. The reader
+knows nothing of what a template reads, so that the file can check it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
+from rapidfuzz import fuzz
+
 from evalkit.core.package_tables import load_package_table
 from evalkit.core.safe_io import read_regular_file
 from evalkit.core.spreadsheets import unescape_formula
 from evalkit.errors import UsageError
+from evalkit.statements.statement_parser import Transaction
 
 _MAX_BYTES = 32 * 1024**2
 #: Longer cells are texts, neither dates nor amounts.
@@ -190,11 +193,6 @@ def _is_number(cell: str) -> bool:
     return _parse_decimal(cell, ".") is not None or _parse_decimal(cell, ",") is not None
 
 
-def _find_separator(columns: Sequence[_Column]) -> str:
-    cells = [cell for column in columns for cell in column.cells if len(cell) <= _MAX_SHORT_CELL and _is_number(cell)]
-    return max(".,", key=lambda separator: sum(bool(re.search(rf"\{separator}\d\d?\D*$", cell)) for cell in cells))
-
-
 def _find_signed_amounts(path: Path, columns: Sequence[_Column]) -> list[Decimal | None]:
     """Find the column of amounts, or the two of money out and in; return signed amounts."""
     numbers = _parse_money_columns(columns)
@@ -203,7 +201,8 @@ def _find_signed_amounts(path: Path, columns: Sequence[_Column]) -> list[Decimal
     for (column, values), (other, balances) in permutations(numbers.items(), 2):
         if not column.has_title("balance") and _is_running_balance(values, balances):
             return values
-        if _is_pair_of_sides(column, values, other, balances):
+        is_pair_of_sides = column.has_title("debit") and other.has_title("credit")
+        if is_pair_of_sides and not any(out and into for out, into in zip(values, balances, strict=True)):
             return [_merge_sides(out, into) for out, into in zip(values, balances, strict=True)]
     column, amounts = max(
         numbers.items(), key=lambda pair: (pair[0].has_title("amount"), any((number or 0) < 0 for number in pair[1]))
@@ -226,7 +225,8 @@ def _parse_money_columns(columns: Sequence[_Column]) -> dict[_Column, list[Decim
 
     A titled balance is left out, unless it is the only column.
     """
-    separator = _find_separator(columns)
+    numbers = [cell for column in columns for cell in column.cells if len(cell) <= _MAX_SHORT_CELL and _is_number(cell)]
+    separator = max(".,", key=lambda sign: sum(bool(re.search(rf"\{sign}\d\d?\D*$", cell)) for cell in numbers))
 
     def parse(cell: str) -> Decimal | None:
         return _parse_decimal(cell, separator)
@@ -248,17 +248,6 @@ def _is_running_balance(values: Sequence[Decimal | None], balances: Sequence[Dec
     return bool(steps) and any(sum(side) >= _MIN_SHARE * len(steps) for side in zip(*steps, strict=True))
 
 
-def _is_pair_of_sides(
-    column: _Column, outgoing: Sequence[Decimal | None], other: _Column, incoming: Sequence[Decimal | None]
-) -> bool:
-    """Return True for the columns of money out and in: by title, and no row fills both."""
-    return (
-        column.has_title("debit")
-        and other.has_title("credit")
-        and not any(out and into for out, into in zip(outgoing, incoming, strict=True))
-    )
-
-
 def _merge_sides(outgoing: Decimal | None, incoming: Decimal | None) -> Decimal | None:
     if incoming:
         return abs(incoming)
@@ -277,3 +266,68 @@ def _build_error(path: Path, reason: str) -> UsageError:
         code="TEMPLATE-CHECK",
         remedy="Give the CSV or OFX file of the same month that the bank's website offers, unchanged.",
     )
+
+
+#: Similarity in percent from which two descriptions are of one transaction.
+_SAME_TEXT_PERCENT = 60.0
+
+
+class ExportComparison(NamedTuple):
+    """Rows that the statement's reading and the bank's export share, or not."""
+
+    equal: list[tuple[Transaction, ExportedRow]]
+    """Rows of equal date and amount."""
+    differing: list[tuple[Transaction, ExportedRow]]
+    """Rows of one transaction whose date or amount differs."""
+    missing: list[ExportedRow]
+    """Rows of the export that were not read."""
+    extra: list[Transaction]
+    """Rows that were read and that the export does not have."""
+
+    @property
+    def is_same(self) -> bool:
+        """True if every row was read as the bank has it."""
+        return not (self.differing or self.missing or self.extra)
+
+
+def compare_with_export(transactions: Sequence[Transaction], exported_rows: Sequence[ExportedRow]) -> ExportComparison:
+    """Pair the transactions with the bank's rows by date and amount.
+
+    Rows without an equal are paired if amount and text, or date and text, are of one transaction.
+    """
+    extra, missing = list(transactions), list(exported_rows)
+    equal = _take_pairs(extra, missing, lambda row, other: row.amount == other.amount and row.date in other.dates)
+    differing = [
+        *_take_pairs(
+            extra,
+            missing,
+            lambda row, other: (
+                abs(row.amount) == abs(other.amount) and (row.date in other.dates or _is_same_text(row, other))
+            ),
+        ),
+        *_take_pairs(extra, missing, lambda row, other: row.date in other.dates and _is_same_text(row, other)),
+    ]
+    return ExportComparison(equal, differing, missing, extra)
+
+
+def _take_pairs(
+    transactions: list[Transaction],
+    exported_rows: list[ExportedRow],
+    is_pair: Callable[[Transaction, ExportedRow], bool],
+) -> list[tuple[Transaction, ExportedRow]]:
+    """Pair rows in order, and remove them from both lists; similar texts first."""
+    pairs = []
+    for transaction in tuple(transactions):
+        candidates = [row for row in exported_rows if is_pair(transaction, row)]
+        if candidates:
+            description = transaction.description.casefold()
+            match = max(candidates, key=lambda row: fuzz.token_set_ratio(description, row.description.casefold()))
+            transactions.remove(transaction)
+            exported_rows.remove(match)
+            pairs.append((transaction, match))
+    return pairs
+
+
+def _is_same_text(transaction: Transaction, row: ExportedRow) -> bool:
+    first, second = transaction.description.casefold(), row.description.casefold()
+    return fuzz.token_set_ratio(first, second) >= _SAME_TEXT_PERCENT

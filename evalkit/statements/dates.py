@@ -56,7 +56,7 @@ _UNTIL = r"\s?(?:-|–|to|through|bis|au|al?|t/m)\s?"
 _MONTH_BEFORE_DAYS = re.compile(rf"\b([^\W\d_]{{3,9}}) (\d{{1,2}}){_UNTIL}(\d{{1,2}}),? ((?:19|20)\d\d)\b")
 _MONTH_BEHIND_DAYS = re.compile(rf"\b(\d{{1,2}})\.?{_UNTIL}(\d{{1,2}})\.? ([^\W\d_]{{3,9}}) ((?:19|20)\d\d)\b")
 #: A transaction's date may be this much outside the statement's period, because of late booking or a weekend.
-_PERIOD_MARGIN = timedelta(days=7)
+PERIOD_MARGIN = timedelta(days=7)
 _YEAR_LENGTH = timedelta(days=366)
 
 
@@ -190,8 +190,8 @@ def resolve_date(partial_date: PartialDate, period: StatementPeriod | None) -> d
         return partial_date.resolve_in_year(partial_date.year)
     if period is None:
         return None
-    earliest = (period.start or period.end - _YEAR_LENGTH + _PERIOD_MARGIN) - _PERIOD_MARGIN
-    latest = period.end + _PERIOD_MARGIN
+    earliest = (period.start or period.end - _YEAR_LENGTH + PERIOD_MARGIN) - PERIOD_MARGIN
+    latest = period.end + PERIOD_MARGIN
     candidates = [
         candidate
         for year in (latest.year, latest.year - 1)

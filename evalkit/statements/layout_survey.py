@@ -16,11 +16,10 @@ from evalkit.core.grouping import split_into_runs
 from evalkit.statements.amounts import DecimalSeparator, get_sign_mark, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
 from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
-from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, parse_trailing_amount
 from evalkit.statements.statement_kinds import KindEvidence, find_statement_kind
 from evalkit.statements.statement_template import Region
-from evalkit.statements.table_panels import split_lines_into_panels
-from evalkit.statements.text_lines import PageWord, TextLine, join_cents
+from evalkit.statements.table_row import LabelledAmount, find_labelled_amounts, parse_trailing_amount
+from evalkit.statements.text_lines import PageWord, TextLine, join_cents, split_lines_into_panels
 
 #: Most words of a date: "Jan 5, 2024".
 _MAX_DATE_WORDS = 3
@@ -318,13 +317,11 @@ def _detect_decimal_separator(lines_by_page: LinesByPage) -> DecimalSeparator:
 
 def _is_without_cents(lines_by_page: LinesByPage, decimal_separator: DecimalSeparator) -> bool:
     date_lines = [line for lines in lines_by_page for line in lines if next(find_line_dates(line), None)]
-    lines_with_cents = sum(
-        bool(list(find_line_amounts(line, decimal_separator, cents_optional=False))) for line in date_lines
+    count_with_cents, count = (
+        sum(any(find_line_amounts(line, decimal_separator, cents_optional=is_optional)) for line in date_lines)
+        for is_optional in (False, True)
     )
-    lines_with_amounts = sum(
-        bool(list(find_line_amounts(line, decimal_separator, cents_optional=True))) for line in date_lines
-    )
-    return lines_with_cents < _MIN_CENTS_SHARE * lines_with_amounts
+    return count_with_cents < _MIN_CENTS_SHARE * count
 
 
 def _group_into_columns(dates_or_amounts: Iterable[DateOrAmount]) -> list[AlignedColumn]:

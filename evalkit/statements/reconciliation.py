@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from evalkit.core.records import LazyStrictRecord
@@ -250,18 +251,17 @@ def find_rows_repeated_across_pages(rows: Sequence[Transaction]) -> list[Transac
     digits in the description count only if at least three in sequence are repeated.
     """
     first_page_by_key: dict[tuple[object, ...], int] = {}
-    runs: list[list[Transaction]] = [[]]
-    for row in rows:
+
+    def is_repetition(row: Transaction) -> bool:
         key = (row.date, row.description, row.amount, row.balance, row.check_number)
-        if first_page_by_key.setdefault(key, row.page) < row.page:
-            runs[-1].append(row)
-        elif runs[-1]:
-            runs.append([])
+        return first_page_by_key.setdefault(key, row.page) < row.page
+
     return [
         row
-        for run in runs
+        for is_repeated, run in ((is_repeated, list(run)) for is_repeated, run in groupby(rows, is_repetition))
         for row in run
-        if len(run) >= _MIN_REPEATED_RUN or row.balance is not None or _REFERENCE_NUMBER.search(row.description)
+        if is_repeated
+        and (len(run) >= _MIN_REPEATED_RUN or row.balance is not None or _REFERENCE_NUMBER.search(row.description))
     ]
 
 

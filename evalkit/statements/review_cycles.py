@@ -14,10 +14,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from evalkit.core.records import LazyStrictRecord
-from evalkit.statements.arbitration import ArbitrationReport, Resolution
 from evalkit.statements.convergence import EscalationReason
 from evalkit.statements.reviewer_report import (
+    ArbitrationReport,
     Consensus,
+    Resolution,
     ReviewerReport,
     ReviewerRole,
     SeverityRank,
@@ -25,7 +26,7 @@ from evalkit.statements.reviewer_report import (
     TemplateIssueCategory,
     is_duplicate_issue,
 )
-from evalkit.statements.template_assumptions import list_differing_assumptions
+from evalkit.statements.statement_template import list_differing_assumptions
 
 SCHEMA_VERSION = 1
 

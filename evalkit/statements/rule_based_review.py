@@ -70,66 +70,6 @@ class _CountedFault:
             )
 
 
-def _select_undated_rows(applied_template: AppliedTemplate) -> list[LeftoverText]:
-    return [
-        leftover
-        for leftover in applied_template.select_leftovers("it has an amount and no date")
-        if not is_total(applied_template, leftover.page, leftover.box)
-    ]
-
-
-def _select_unplaced_amounts(applied_template: AppliedTemplate) -> list[LeftoverText]:
-    """Select amounts that are in no column, mostly beside a too narrow balance column."""
-    return [
-        leftover
-        for leftover in applied_template.select_leftovers("it stands in no column")
-        if any(parse_amount(word, applied_template.template.amounts.decimal) for word in leftover.text.split())
-    ]
-
-
-_UNREAD_ROW_FAULTS = (
-    _CountedFault(
-        lambda applied: applied.select_leftovers("its date cannot be read"),
-        "high", "date_format", "the dates of {count} rows cannot be read", "dates",
-    ),
-    _CountedFault(
-        lambda applied: applied.select_leftovers("its year is not known"),
-        "high", "date_format", "the year of {count} rows is unknown", "dates",
-    ),
-    _CountedFault(
-        _select_undated_rows, "high", "column_mapping", "{count} rows are not read: they have an amount and no date", "columns"
-    ),
-    _CountedFault(
-        lambda applied: applied.select_leftovers("it has a date and no amount"),
-        "high", "column_mapping", "{count} rows are not read: they have a date and no amount", "columns",
-    ),
-    _CountedFault(
-        lambda applied: applied.select_leftovers("it does not say what it was"),
-        "high", "column_mapping", "{count} rows are not read: they have no description", "columns",
-    ),
-    _CountedFault(
-        lambda applied: applied.select_leftovers("no heading says which way the money went"),
-        "high", "sign_logic", "the signs of {count} rows are not known", "amounts",
-    ),
-)  # fmt: skip
-_CORRECTED_AMOUNTS = _CountedFault(
-    lambda applied: [row for row in applied.statement.transactions if row.is_mended],
-    "low", "provenance", "amounts of {count} rows were misread and corrected", "amounts",
-)  # fmt: skip
-_EXTRA_BLANKS = _CountedFault(
-    lambda applied: [row for row in applied.statement.transactions if _BLANKS.search(row.description)],
-    "medium", "other", "extra blanks in the descriptions of {count} rows", "rows", "Join words and lines by one blank",
-)  # fmt: skip
-_UNPLACED_AMOUNTS = _CountedFault(
-    _select_unplaced_amounts, "medium", "column_mapping",
-    "amounts of {count} rows are in no column: the balance's could be more precise", "column balance", "Widen it around its amounts",
-)  # fmt: skip
-_UNPLACED_WORDS = _CountedFault(
-    lambda applied: applied.select_leftovers("it stands in no column"),
-    "medium", "column_mapping", "words of {count} rows are in no column", "columns",
-)  # fmt: skip
-
-
 def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report printed sums that the transactions do not add up to.
 
@@ -141,8 +81,13 @@ def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFind
     ):
         return
     for check in unmet_checks:
-        message = f"the transactions do not make the printed sum: {check.name.replace('_', ' ')}"
-        yield TemplateFinding("high", "reconciliation_strategy", message, check.page, "reconciliation")
+        yield TemplateFinding(
+            "high",
+            "reconciliation_strategy",
+            f"the transactions do not make the printed sum: {check.name.replace('_', ' ')}",
+            check.page,
+            "reconciliation",
+        )
 
 
 def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
@@ -160,9 +105,13 @@ def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[Te
         bool(transaction.check_number) for transaction in applied_template.statement.transactions
     )
     if printed_numbers and missed_count > 0:
-        message = f"{missed_count} check numbers are not captured"
         yield TemplateFinding(
-            "medium", "column_mapping", message, None, "column check_number", "Map the column of check numbers"
+            "medium",
+            "column_mapping",
+            f"{missed_count} check numbers are not captured",
+            None,
+            "column check_number",
+            "Map the column of check numbers",
         )
 
 
@@ -199,8 +148,14 @@ def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[Tem
         if (text := " ".join(word.text for word in row.date_words))
     }
     if rows and (unused_formats := [date_format for date_format in date_formats if date_format not in used_formats]):
-        message = f"no row is dated as {', '.join(unused_formats)}"
-        yield TemplateFinding("low", "date_format", message, None, "dates", "Remove formats that no row uses")
+        yield TemplateFinding(
+            "low",
+            "date_format",
+            f"no row is dated as {', '.join(unused_formats)}",
+            None,
+            "dates",
+            "Remove formats that no row uses",
+        )
 
 
 def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
@@ -212,15 +167,22 @@ def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFi
             has_word(text, "date", "period") for text, _ in audit_lines(applied_template.lines_by_page).header_dates
         )
     ):
-        message = "the year is taken from the latest date, although the statement prints its period"
-        yield TemplateFinding("low", "date_format", message, None, "dates", "Name the line that prints the period")
+        yield TemplateFinding(
+            "low",
+            "date_format",
+            "the year is taken from the latest date, although the statement prints its period",
+            None,
+            "dates",
+            "Name the line that prints the period",
+        )
 
 
 def _find_repeated_page_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    message = "rows of earlier pages are repeated"
     for check in applied_template.reconciliation.checks:
         if check.name == "repeated_rows":
-            yield TemplateFinding("medium", "reconciliation_strategy", message, check.page, "rows")
+            yield TemplateFinding(
+                "medium", "reconciliation_strategy", "rows of earlier pages are repeated", check.page, "rows"
+            )
 
 
 _NO_TRANSACTION_REASON = "it belongs to no transaction"
@@ -260,9 +222,13 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
     elif rows_outside:
         for page in sorted({leftover.page for leftover in rows_outside}):
             count = sum(leftover.page == page for leftover in rows_outside)
-            suggested_fix = "Move the edge of the region beyond these rows"
             yield TemplateFinding(
-                "high", "bbox_accuracy", f"the box cuts off rows: {count} are outside", page, "region", suggested_fix
+                "high",
+                "bbox_accuracy",
+                f"the box cuts off rows: {count} are outside",
+                page,
+                "region",
+                "Move the edge of the region beyond these rows",
             )
 
 
@@ -323,8 +289,14 @@ def _find_oversized_regions(applied_template: AppliedTemplate) -> Iterator[Templ
             for leftover in applied_template.select_leftovers(_NO_TRANSACTION_REASON)
         )
         if count:
-            message = f"the box is larger than necessary: {count} of its lines are not part of the table"
-            yield TemplateFinding("low", "bbox_accuracy", message, page, "region", "Move its edges to the table's")
+            yield TemplateFinding(
+                "low",
+                "bbox_accuracy",
+                f"the box is larger than necessary: {count} of its lines are not part of the table",
+                page,
+                "region",
+                "Move its edges to the table's",
+            )
 
 
 def _is_among_rows(applied_template: AppliedTemplate, leftover: LeftoverText) -> bool:
@@ -350,9 +322,13 @@ def _find_wrong_column_titles(applied_template: AppliedTemplate) -> Iterator[Tem
             if column.x[0] <= word.center_x < column.x[1]
         }
         if not printed_words.issuperset(column.title.casefold().split()):
-            message = f"the title of the column {column.name} is not printed above it"
             yield TemplateFinding(
-                "low", "other", message, None, f"column {column.name}", "Write the title as it is printed"
+                "low",
+                "other",
+                f"the title of the column {column.name} is not printed above it",
+                None,
+                f"column {column.name}",
+                "Write the title as it is printed",
             )
 
 
@@ -368,14 +344,44 @@ CHECKS_BY_REVIEWER: Mapping[TemplateReviewer, tuple[Callable[[AppliedTemplate], 
         _find_cut_off_columns,
         _find_overlapping_columns,
         _find_truncated_descriptions,
-        _UNPLACED_WORDS,
+        _CountedFault(
+            lambda applied: applied.select_leftovers("it stands in no column"),
+            "medium", "column_mapping", "words of {count} rows are in no column", "columns",
+        ),
         _find_oversized_regions,
         _find_wrong_column_titles,
         find_missed_rows,
         find_wrong_descriptions,
     ),
     "semantic_financial": (
-        *_UNREAD_ROW_FAULTS,
+        _CountedFault(
+            lambda applied: applied.select_leftovers("its date cannot be read"),
+            "high", "date_format", "the dates of {count} rows cannot be read", "dates",
+        ),
+        _CountedFault(
+            lambda applied: applied.select_leftovers("its year is not known"),
+            "high", "date_format", "the year of {count} rows is unknown", "dates",
+        ),
+        _CountedFault(
+            lambda applied: [
+                leftover
+                for leftover in applied.select_leftovers("it has an amount and no date")
+                if not is_total(applied, leftover.page, leftover.box)
+            ],
+            "high", "column_mapping", "{count} rows are not read: they have an amount and no date", "columns",
+        ),
+        _CountedFault(
+            lambda applied: applied.select_leftovers("it has a date and no amount"),
+            "high", "column_mapping", "{count} rows are not read: they have a date and no amount", "columns",
+        ),
+        _CountedFault(
+            lambda applied: applied.select_leftovers("it does not say what it was"),
+            "high", "column_mapping", "{count} rows are not read: they have no description", "columns",
+        ),
+        _CountedFault(
+            lambda applied: applied.select_leftovers("no heading says which way the money went"),
+            "high", "sign_logic", "the signs of {count} rows are not known", "amounts",
+        ),
         _find_unmet_sums,
         find_unused_sums,
         find_wrong_directions,
@@ -384,14 +390,29 @@ CHECKS_BY_REVIEWER: Mapping[TemplateReviewer, tuple[Callable[[AppliedTemplate], 
         find_wrong_amounts,
         find_mixed_accounts,
         _find_repeated_page_rows,
-        _CORRECTED_AMOUNTS,
-        _EXTRA_BLANKS,
-        _UNPLACED_AMOUNTS,
+        _CountedFault(
+            lambda applied: [row for row in applied.statement.transactions if row.is_mended],
+            "low", "provenance", "amounts of {count} rows were misread and corrected", "amounts",
+        ),
+        _CountedFault(
+            lambda applied: [row for row in applied.statement.transactions if _BLANKS.search(row.description)],
+            "medium", "other", "extra blanks in the descriptions of {count} rows", "rows", "Join words and lines by one blank",
+        ),
+        # Mostly beside a too narrow column of the balance.
+        _CountedFault(
+            lambda applied: [
+                leftover
+                for leftover in applied.select_leftovers("it stands in no column")
+                if any(parse_amount(word, applied.template.amounts.decimal) for word in leftover.text.split())
+            ],
+            "medium", "column_mapping",
+            "amounts of {count} rows are in no column: the balance's could be more precise", "column balance", "Widen it around its amounts",
+        ),
         _find_missed_check_numbers,
         _find_unused_date_formats,
         _find_guessed_year,
     ),
-}
+}  # fmt: skip
 
 
 def review_by_rules(

@@ -343,7 +343,15 @@ class _Auditor:
             elif (kind := _classify_sum(line.text)) in ("opening", "closing", "carried") and len(line.amounts) == 1:
                 sums.append(AuditSum(kind, line.text, line.amounts[-1], line.line.page_number, account, len(rows)))
             else:
-                dates = line.dates or self._find_dates_above(position)
+                # Or the dates of the nearest line above that begins with one.
+                dates = line.dates or next(
+                    (
+                        other.dates
+                        for other in reversed(self._lines[:position])
+                        if other.is_dated and (other.is_row or self._is_lone_date(other))
+                    ),
+                    [],
+                )
                 rows.append(AuditRow(line.line, tuple(dates), tuple(line.amounts), line.text, heading, account))
         return StatementAudit(
             tuple(rows),
@@ -480,17 +488,6 @@ class _Auditor:
         first_edge = min((left for left, _ in self._ranges), default=1.0)
         return all(amount.box[0] > first_edge for amount in line.amounts) or any(
             _overlap(x, amount.box) > 0 for x in self._ranges for amount in line.amounts
-        )
-
-    def _find_dates_above(self, position: int) -> list[PrintedDate]:
-        """Return the dates of the nearest line above that begins with one."""
-        return next(
-            (
-                line.dates
-                for line in reversed(self._lines[:position])
-                if line.is_dated and (line.is_row or self._is_lone_date(line))
-            ),
-            [],
         )
 
     # Columns
@@ -808,15 +805,13 @@ def _cluster_edges(edges: Iterable[float]) -> list[float]:
 def _cluster_ranges(boxes: Sequence[Box]) -> list[tuple[float, float]]:
     """Return the horizontal ranges of columns: amounts that lie above each other, aligned at either edge."""
     by_edge = split_into_runs(sorted(boxes, key=lambda box: box[2]), lambda run, box: box[2] - run[-1][2] < 0.01)
-    ranges = sorted((min(box[0] for box in run), max(box[2] for box in run), len(run)) for run in by_edge)
-    merged: list[tuple[float, float, int]] = []
-    for left, right, count in ranges:
+    merged: list[tuple[float, float]] = []
+    for left, right in sorted((min(box[0] for box in run), max(box[2] for box in run)) for run in by_edge):
         if merged and left < merged[-1][1] - 0.25 * min(right - left, merged[-1][1] - merged[-1][0]):
-            before = merged[-1]
-            merged[-1] = (min(left, before[0]), max(right, before[1]), count + before[2])
+            merged[-1] = (min(left, merged[-1][0]), max(right, merged[-1][1]))
         else:
-            merged.append((left, right, count))
-    return [(left, right) for left, right, _ in merged]
+            merged.append((left, right))
+    return merged
 
 
 def _overlap(x: tuple[float, float], box: Box) -> float:

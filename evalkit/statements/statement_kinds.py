@@ -102,10 +102,9 @@ def find_statement_kind(lines_by_page: Sequence[Sequence[TextLine]]) -> KindEvid
         for cell, kind in product(line.cells, kinds):
             match = search_in_line(kind.words, cell.text)
             if match and not search_in_line(_load_kind_table().rows.advertising, cell.text):
+                words, word = weight_by_words.setdefault(kind.name, {}), match.group().casefold()
                 is_title = is_head and len(cell.words) <= _MAX_TITLE_WORDS
-                weight_by_words.setdefault(kind.name, {}).setdefault(match.group().casefold(), 1)
-                if is_title:
-                    weight_by_words[kind.name][match.group().casefold()] = _TITLE_WEIGHT
+                words[word] = max(words.get(word, 1), _TITLE_WEIGHT if is_title else 1)
     weights = {name: sum(weight_by_word.values()) for name, weight_by_word in weight_by_words.items()}
     highest_weight = max(weights.values(), default=0)
     named_kinds = [kind for kind in kinds if weights.get(kind.name) == highest_weight >= _TITLE_WEIGHT]

@@ -20,13 +20,11 @@ from pydantic import Field
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, enclose_boxes
 from evalkit.statements.bank_vocabulary import match_at_line_start
+from evalkit.statements.date_survey import find_statement_period
 from evalkit.statements.dates import PartialDate, StatementPeriod, resolve_date
-from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, parse_trailing_amount
-from evalkit.statements.statement_period import find_statement_period
 from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
-from evalkit.statements.table_panels import split_lines_into_panels
-from evalkit.statements.table_row import TableRow
-from evalkit.statements.text_lines import TextLine, join_cents
+from evalkit.statements.table_row import LabelledAmount, TableRow, find_labelled_amounts, parse_trailing_amount
+from evalkit.statements.text_lines import TextLine, join_cents, split_lines_into_panels
 
 LeftoverReason = Literal[
     "it belongs to no transaction",

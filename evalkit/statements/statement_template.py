@@ -1,4 +1,4 @@
-"""The template that says how to read a bank's statements: a TOML file.
+"""The template that says how to read a bank's statements: a TOML file, and its assumptions in plain words.
 
 ``template.toml.jinja`` shows the parts of the file in order with their purpose; the classes below define their content.
 """
@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -14,6 +16,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from evalkit.core.grouping import group_pairs
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box
 from evalkit.statements.amounts import DecimalSeparator, SignMark
@@ -232,10 +235,9 @@ class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_al
             if page_number == total_pages
             else "middle"
         )
-        for kind in _PAGE_KINDS_BY_POSITION[page_position]:
-            if positions := tuple(position for position, region in enumerate(self.regions) if region.pages == kind):
-                return positions
-        return ()
+        positions_by_kind = group_pairs((region.pages, position) for position, region in enumerate(self.regions))
+        kind = next((kind for kind in _PAGE_KINDS_BY_POSITION[page_position] if kind in positions_by_kind), None)
+        return tuple(positions_by_kind[kind]) if kind else ()
 
 
 def parse_template_toml(text: str, file_name: str) -> StatementTemplate:
@@ -265,3 +267,65 @@ def _format_toml_value(value: Any) -> str:
         return f"'{value}'"
     # JSON leaves the character DEL unescaped, which TOML does not allow.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+_WORD_BY_DATE_CODE = {"%d": "day", "%m": "month", "%b": "month's name", "%Y": "year", "%y": "year of two digits"}
+_PAGES_BY_KIND = {
+    "first": "the first page", "middle": "pages between", "last": "the last page", "later": "later pages", "any": "each page",
+}  # fmt: skip
+
+
+def list_assumptions(template: StatementTemplate) -> tuple[str, ...]:
+    """List what a template assumes, one sentence for each part, always in the same order.
+
+    Two templates with equal lists are the same hypothesis.
+    """
+    return tuple(_describe_parts(template))
+
+
+def list_differing_assumptions(attempts: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Describe each attempt by the assumptions that not all attempts share."""
+    for assumptions in attempts:
+        differing = [assumption for assumption in assumptions if not all(assumption in other for other in attempts)]
+        yield "; ".join(differing or assumptions)
+
+
+def _describe_parts(template: StatementTemplate) -> Iterator[str]:
+    dates, amounts, rows, sums = template.dates, template.amounts, template.rows, template.reconciliation
+    for region in template.regions:
+        left, top, right, bottom = (f"{100 * edge:.1f}" for edge in region.box)
+        yield (
+            f"the table on {_PAGES_BY_KIND[region.pages]} reaches from {top} to {bottom} % of the page's height and from "
+            f"{left} to {right} % of its width"
+        )
+    yield "columns: " + ", ".join(f"{column.name} {column.x[0]:.1%}–{column.x[1]:.1%}" for column in template.columns)
+    yield "dates are printed as " + " or ".join(map(_describe_date_format, dates.formats))
+    yield f"the period is printed at {_quote(dates.period)}" if dates.period else "no label names the period"
+    if dates.period_formats:
+        yield "its dates as " + " or ".join(map(_describe_date_format, dates.period_formats))
+    meaning = {"section": "go the way that the heading above says", "balance": "go the way that the balance changes"}
+    yield f"amounts without a mark {meaning.get(amounts.unmarked, f'are {amounts.unmarked}s')}"
+    yield f"deposits are marked {_quote(amounts.deposit)}, withdrawals {_quote(amounts.withdrawal)}"
+    yield f"a balance without a mark is {amounts.balance}"
+    yield f"decimals follow “{amounts.decimal}”" + (", cents may be missing" if amounts.whole else "")
+    yield (
+        f"further lines of a description are at most {rows.gap:g} line heights below"
+        if rows.continuation == "below"
+        else "each description has one line"
+    )
+    yield "a date counts for the rows until the next date" if rows.date_once else "each row has its date"
+    yield f"rows are printed {rows.order.replace('_', ' ')}"
+    yield f"lines of the table without a transaction: {_quote(rows.furniture)}"
+    yield f"lines that end the table: {_quote(rows.ends)}"
+    yield f"headings: {_quote([*(section.heading for section in rows.section), *rows.accounts])}"
+    yield f"printed sums: {_quote([*sums.opening, *sums.closing, *(total.label for total in sums.total)])}"
+
+
+def _describe_date_format(date_format: str) -> str:
+    return re.sub("%[dmbYy]", lambda code: _WORD_BY_DATE_CODE[code.group()], date_format)
+
+
+def _quote(patterns: Sequence[str]) -> str:
+    """Quote patterns as words; numbers, which change monthly, become an ellipsis."""
+    words = (pattern.replace("\\d+", "…").replace("\\", "") for pattern in patterns)
+    return ", ".join(f"“{word}”" for word in words) or "none"

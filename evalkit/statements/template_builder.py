@@ -372,13 +372,13 @@ _WEIGHT_BY_SEVERITY: Mapping[TemplateIssueSeverity, float] = {"low": 0.1, "mediu
 _RUNNING_BALANCE_WEIGHT = 3.0
 
 
-def build_draft_template(bundle: DocumentBundle, *, template_id: str | None = None) -> AppliedTemplate:
+def build_draft_template(bundle: DocumentBundle) -> AppliedTemplate:
     """Build the template that reads the statement best, even if sums differ.
 
-    ``template_id``: None derives one from the bank's name. DocumentError STATEMENT-NO-TABLE if the pages have no columns
-    of dates and amounts.
+    Its id is derived from the bank's name. DocumentError STATEMENT-NO-TABLE if the pages have no columns of dates and
+    amounts.
     """
-    layout, drafts = _build_scored_drafts(bundle, template_id, None)
+    layout, drafts = _build_scored_drafts(bundle, None)
     return _name_sign_proofs(max(drafts, key=attrgetter("score")).applied, layout)
 
 
@@ -388,7 +388,7 @@ def build_next_draft(bundle: DocumentBundle, retry: BuilderRetryInput) -> Applie
     None if all hypotheses were tried or are refuted. Errors as ``build_draft_template``; UsageError if a rejected
     template is invalid.
     """
-    layout, drafts = _build_scored_drafts(bundle, None, retry)
+    layout, drafts = _build_scored_drafts(bundle, retry)
     next_draft = choose_untried_draft(
         drafts, retry.list_tried_templates(), lambda applied_template: _score_reading(applied_template, layout)
     )
@@ -396,7 +396,7 @@ def build_next_draft(bundle: DocumentBundle, retry: BuilderRetryInput) -> Applie
 
 
 def _build_scored_drafts(
-    bundle: DocumentBundle, template_id: str | None, retry: BuilderRetryInput | None
+    bundle: DocumentBundle, retry: BuilderRetryInput | None
 ) -> tuple[LayoutSurvey, list[ScoredDraft]]:
     lines_by_page = tuple(group_words_into_lines(page) for page in bundle.pages)
     layout = survey_layout(lines_by_page)
@@ -406,7 +406,7 @@ def _build_scored_drafts(
             code="STATEMENT-NO-TABLE",
             remedy="Choose a bank statement that lists transactions in rows with a date and an amount.",
         )
-    assembler = _TemplateAssembler(layout, bundle.sha256, template_id, retry)
+    assembler = _TemplateAssembler(layout, bundle.sha256, retry)
 
     def build_and_score(hypothesis: TemplateHypothesis) -> ScoredDraft:
         applied_template = AppliedTemplate.apply_to_lines(assembler.build_template(hypothesis), lines_by_page)
@@ -449,9 +449,7 @@ def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> f
 
 
 class _TemplateAssembler:
-    def __init__(
-        self, layout: LayoutSurvey, statement_sha256: str, template_id: str | None, retry: BuilderRetryInput | None
-    ) -> None:
+    def __init__(self, layout: LayoutSurvey, statement_sha256: str, retry: BuilderRetryInput | None) -> None:
         self._layout = layout
         self._prior_template = parse_template_toml(retry.prior_template, "prior_template") if retry else None
         bank, kind = find_bank_name(layout), layout.kind_evidence.kind
@@ -461,7 +459,7 @@ class _TemplateAssembler:
             signs=(bank,) if bank else (),
             built_from=statement_sha256,
         )
-        self._template_id = template_id or (
+        self._template_id = (
             self._prior_template.template_id
             if self._prior_template
             else derive_template_id(bank, self._identity.statement, statement_sha256)

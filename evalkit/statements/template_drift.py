@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
+from evalkit.statements.dates import DATE_FORMATS, PERIOD_MARGIN, parse_partial_date
 from evalkit.statements.layout_survey import LayoutSurvey, survey_layout
 from evalkit.statements.statement_template import TemplateStatus
 
 #: What to do about drift, for a person.
 DRIFT_REMEDY = "Compare the rows with the pages, or draft a template from this statement: `evalkit build-template`, then `evalkit review-template`."
-_PERIOD_MARGIN = timedelta(days=7)
 _TEXT_COLUMNS = ("date", "value_date", "description")
 #: Lines that are left over for these reasons cost no transaction.
 _HARMLESS_REASONS = ("it belongs to no transaction", "it stands in no column")
@@ -76,7 +75,7 @@ def _count_rows_outside_period(applied: AppliedTemplate) -> int:
     start, end = applied.statement.period_start, applied.statement.period_end
     if not start or not end:
         return 0
-    earliest, latest = date.fromisoformat(start) - _PERIOD_MARGIN, date.fromisoformat(end) + _PERIOD_MARGIN
+    earliest, latest = date.fromisoformat(start) - PERIOD_MARGIN, date.fromisoformat(end) + PERIOD_MARGIN
     return sum(not earliest <= date.fromisoformat(row.date) <= latest for row in applied.statement.transactions)
 
 

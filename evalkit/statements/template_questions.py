@@ -15,15 +15,17 @@ from pydantic import BaseModel, Field
 from evalkit.llm.model import AnswerT, Question
 from evalkit.llm.prompts import fence_json, fill_prompt_template
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.arbitration import ArbitrationReport, ArbitratorAnswer, WinningReviewer
 from evalkit.statements.reviewer_report import (
     MAX_ISSUES_BY_SEVERITY,
+    ArbitrationReport,
+    ArbitratorAnswer,
     IssueEvidence,
     ReviewerReport,
     SeverityRank,
     TemplateIssue,
     TemplateIssueCategory,
     TemplateIssueSeverity,
+    WinningReviewer,
     is_duplicate_issue,
     is_template_passing,
 )

@@ -1,7 +1,7 @@
 """Review a template until it is approved or a person has to decide.
 
-Specification 004, contract ruling 18. The tables of :mod:`consensus`, :mod:`arbitration` and :mod:`convergence` decide;
-this module runs the steps in order and limits their time.
+Specification 004, contract ruling 18. The tables of :mod:`reviewer_report` and :mod:`convergence` decide; this
+module runs the steps in order and limits their time.
 """
 
 from __future__ import annotations
@@ -18,12 +18,6 @@ from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import sum_usages
 from evalkit.llm.model import Model, Usage
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.arbitration import (
-    ArbitrationReport,
-    arbitrate_reports,
-    find_issues_of_only_one_reviewer,
-    has_critical_disagreement,
-)
 from evalkit.statements.convergence import (
     DIVERGING_BELOW,
     MAX_RETRIES_BY_SCENARIO,
@@ -45,16 +39,24 @@ from evalkit.statements.review_cycles import (
 from evalkit.statements.reviewer_report import (
     MAX_ISSUES_BY_SEVERITY,
     SHOWN_ISSUE_CAPS,
+    ArbitrationReport,
     ReviewerReport,
     ReviewerRole,
     TemplateIssueCategory,
     TemplateIssueSeverity,
+    arbitrate_reports,
     find_consensus_rule,
+    find_issues_of_only_one_reviewer,
+    has_critical_disagreement,
     keep_worst_issues_per_category,
 )
 from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
-from evalkit.statements.statement_template import StatementTemplate, TemplateStatus, render_template_toml
-from evalkit.statements.template_assumptions import list_assumptions
+from evalkit.statements.statement_template import (
+    StatementTemplate,
+    TemplateStatus,
+    list_assumptions,
+    render_template_toml,
+)
 from evalkit.statements.template_builder import (
     BuilderRetryInput,
     ConsolidatedIssue,
@@ -362,7 +364,15 @@ class TemplateReviewLoop:
 
     def _build_decided_cycle(self, attempt: _ReviewAttempt, history: _ReviewHistory) -> ReviewCycle:
         config, arbitration = self._config, attempt.arbitration
-        reported_issues = _merge_reported_issues(attempt)
+        resolutions = {each.issue_id: each for each in arbitration.resolutions} if arbitration else {}
+        reported_issues = tuple(
+            reported.model_copy(update={"resolution": resolutions.get(reported.issue.issue_id)})
+            for reported in merge_reviewer_issues(
+                (role, attempt.report_by_role[role].issues)
+                for role in _BOTH_REVIEWERS
+                if role in attempt.report_by_role
+            )
+        )
         convergence = measure_convergence(
             attempt.number,
             [candidate.issue for candidate in reported_issues],
@@ -531,15 +541,15 @@ class _ReviewAttempt:
                 self.failure_by_role[role] = f"it took longer than {seconds:g} seconds"
 
 
+@dataclass
 class _ReviewHistory:
-    def __init__(self, review_cycle_id: str, template_id: str, statement_sha256: str) -> None:
-        self.review_cycle_id = review_cycle_id
-        self.template_id = template_id
-        self.statement_sha256 = statement_sha256
-        self.cycles: list[ReviewCycle] = []
-        self.tried_templates: tuple[TriedTemplate, ...] = ()
-        self.templates: list[StatementTemplate] = []
-        self._usage = Usage()
+    review_cycle_id: str
+    template_id: str
+    statement_sha256: str
+    cycles: list[ReviewCycle] = field(default_factory=list)
+    tried_templates: tuple[TriedTemplate, ...] = ()
+    templates: list[StatementTemplate] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
 
     def start_own_template(self, attempt: _ReviewAttempt, cycle: ReviewCycle, template_id: str) -> ReviewCycle:
         """Rename the attempt's template as the first draft of this statement; return the record."""
@@ -565,14 +575,14 @@ class _ReviewHistory:
 
     def add_cycle(self, attempt: _ReviewAttempt, cycle: ReviewCycle) -> None:
         """Add a finished attempt, with the cost of the whole review so far."""
-        self._usage = sum_usages([self._usage, *attempt.usages])
+        self.usage = sum_usages([self.usage, *attempt.usages])
         self.templates.append(attempt.template)
         cost = ReviewCost(
             review_cycle_id=self.review_cycle_id,
             template_id=self.template_id,
             attempts=attempt.number,
-            total_tokens={"input": self._usage.input_tokens, "output": self._usage.output_tokens},
-            estimated_cost_usd=None if self._usage.cost_usd is None else Decimal(self._usage.cost_usd),
+            total_tokens={"input": self.usage.input_tokens, "output": self.usage.output_tokens},
+            estimated_cost_usd=None if self.usage.cost_usd is None else Decimal(self.usage.cost_usd),
             final_outcome="rejected" if cycle.outcome == "retry" else cycle.outcome,
         )
         self.cycles.append(cycle.model_copy(update={"cost": cost}))
@@ -592,19 +602,6 @@ class _ReviewHistory:
         )
         best_template = self.templates[self.cycles.index(best_cycle)]
         return TemplateReviewResult(best_template, tuple(self.cycles), last_cycle.cost, case)
-
-
-def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ReportedIssue, ...]:
-    resolution_by_issue_id = (
-        {candidate.issue_id: candidate for candidate in attempt.arbitration.resolutions} if attempt.arbitration else {}
-    )
-    issues_by_reviewer = [
-        (role, attempt.report_by_role[role].issues) for role in _BOTH_REVIEWERS if role in attempt.report_by_role
-    ]
-    return tuple(
-        reported.model_copy(update={"resolution": resolution_by_issue_id.get(reported.issue.issue_id)})
-        for reported in merge_reviewer_issues(issues_by_reviewer)
-    )
 
 
 def _explain_outcome(attempt: _ReviewAttempt, consensus_reason: str | None, *, is_dual_review_enabled: bool) -> str:

@@ -1,4 +1,4 @@
-"""Group the words of a page into lines and cells, as a person sees them.
+"""Group the words of a page into lines and cells, as a person sees them, and separate what is printed side by side.
 
 Boxes are fractions 0..1 of the displayed page. Scanned pages may be skewed: their words are grouped by their height
 after deskewing, but keep their boxes on the page as displayed.
@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import median
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from evalkit.core.grouping import split_into_runs
+from evalkit.core.grouping import group_by, split_into_runs
 from evalkit.documents.bundle import Box, Page, PageStatus, enclose_boxes
 from evalkit.statements.amounts import get_sign_mark
+from evalkit.statements.statement_template import Region
 
 #: Assumed height of a page in page widths: the bundle does not store it; letter paper has 1.29, A4 1.41.
 _PAGE_ASPECT_RATIO = 1.35
@@ -104,7 +105,12 @@ class TextLine:
 
         The mark of an amount's direction, printed after the amount in a column of its own, belongs to its cell.
         """
-        runs = split_into_runs(self.words, lambda run, word: not _is_gap_between(run[-1], word))
+        runs = split_into_runs(
+            self.words,
+            lambda run, word: (
+                word.box[0] - run[-1].box[2] <= _MIN_CELL_GAP * _PAGE_ASPECT_RATIO * (run[-1].height + word.height) / 2
+            ),
+        )
         for position in range(len(runs) - 1, 0, -1):
             if _is_mark_after_amount(runs[position - 1], runs[position]):
                 runs[position - 1 : position + 1] = [[*runs[position - 1], *runs[position]]]
@@ -188,33 +194,21 @@ def _join_cents_of_line(words: Sequence[PageWord]) -> Iterator[PageWord]:
 def _find_text_turn(boxes: Sequence[Box]) -> Literal["up", "down"] | None:
     """Return where the text of a page that is printed sideways runs to; None if it is level.
 
-    ``boxes``: of the words with three or more characters, which are wider than high.
+    ``boxes``: of the words with three or more characters, which are wider than high unless the text is sideways.
     """
-    if len(boxes) < _MIN_SIDEWAYS_WORDS or sum(_is_upright(box) for box in boxes) <= len(boxes) / 2:
+    upright_count = sum((box[3] - box[1]) * _PAGE_ASPECT_RATIO > 1.2 * (box[2] - box[0]) for box in boxes)
+    if len(boxes) < _MIN_SIDEWAYS_WORDS or upright_count <= len(boxes) / 2:
         return None
-    rising_count = sum(
-        next_box[1] < box[1] for box, next_box in pairwise(boxes) if abs(next_box[0] - box[0]) < (box[2] - box[0]) / 2
-    )
-    falling_count = sum(
-        next_box[1] > box[1] for box, next_box in pairwise(boxes) if abs(next_box[0] - box[0]) < (box[2] - box[0]) / 2
-    )
-    return "up" if rising_count > falling_count else "down"
-
-
-def _is_upright(box: Box) -> bool:
-    """Return True if a word's box is clearly higher than wide, as of text that is printed sideways."""
-    return (box[3] - box[1]) * _PAGE_ASPECT_RATIO > 1.2 * (box[2] - box[0])
+    steps = [
+        next_box[1] - box[1] for box, next_box in pairwise(boxes) if abs(next_box[0] - box[0]) < (box[2] - box[0]) / 2
+    ]
+    return "up" if sum(step < 0 for step in steps) > sum(step > 0 for step in steps) else "down"
 
 
 def _turn_box(box: Box, turn: Literal["up", "down"]) -> Box:
     """Turn the page so that text that ran up or down runs to the right."""
     x0, y0, x1, y1 = box
     return (1 - y1, x0, 1 - y0, x1) if turn == "up" else (y0, 1 - x1, y1, 1 - x0)
-
-
-def _is_gap_between(word: PageWord, next_word: PageWord) -> bool:
-    min_gap = _MIN_CELL_GAP * _PAGE_ASPECT_RATIO * (word.height + next_word.height) / 2
-    return next_word.box[0] - word.box[2] > min_gap
 
 
 def _is_mark_after_amount(words: Sequence[PageWord], next_words: Sequence[PageWord]) -> bool:
@@ -252,3 +246,78 @@ def _estimate_skew_slope(boxes: Sequence[Box]) -> float:
 
     best_slope = max(_CANDIDATE_SLOPES, key=lambda slope: (measure_sharpness(slope / 10_000), -abs(slope)))
     return best_slope / 10_000
+
+
+_AMOUNTS_ONLY = re.compile(r"[^\w]*(?:[A-Z]{1,3}\b\s*)?\d[\d.,' ]*[.,]\d\d\b[^\w]*(?:[A-Z]{1,3})?")
+
+
+class PlacedLine(NamedTuple):
+    """A line of a page, or the part of a line that is in a panel or beside all panels."""
+
+    line: TextLine
+    """The line as printed; of a line that was divided, the part."""
+    line_in_panel: TextLine | None
+    """Its words inside the panel, where they would be in the first panel; None outside all panels."""
+
+
+def split_lines_into_panels(lines: Sequence[TextLine], panels: Sequence[Region]) -> list[PlacedLine]:
+    """Order the lines of a page by panel, and divide those that reach into several.
+
+    A line with a cell across the edge of a panel, or with a label and an amount on either side, is not divided: it ends
+    the rows above it in all panels.
+    """
+    placed_lines: list[PlacedLine] = []
+    #: The lines of each panel since the last undivided line; the last list: lines beside all panels.
+    pending: list[list[PlacedLine]] = [[] for _ in (*panels, None)]
+    for line in lines:
+        parts = _divide_line(line, panels)
+        is_inside = any(position < len(panels) for position in parts)
+        is_level = any(panel.box[1] <= line.deskewed_center_y <= panel.box[3] for panel in panels)
+        if (is_inside or is_level) and not (len(parts) > 1 and _is_undivided(line, list(parts.values()))):
+            for position, part in parts.items():
+                part_in_panel = None if position == len(panels) else shift_line(part, panels[position].shift)
+                pending[position].append(PlacedLine(part, part_in_panel))
+            continue
+        placed_lines += (pending_line for panel_lines in pending for pending_line in panel_lines)
+        pending = [[] for _ in pending]
+        first_part = next((line.clip_to_box(panel.box) for panel in panels if line.clip_to_box(panel.box)), None)
+        placed_lines.append(PlacedLine(line, first_part))
+    return [*placed_lines, *(pending_line for panel_lines in pending for pending_line in panel_lines)]
+
+
+def shift_line(line: TextLine, shift: float) -> TextLine:
+    """Move a line to the left by a share of the page's width; its boxes on the page stay."""
+    if not shift:
+        return line
+    boxes = [(x0 - shift, y0, x1 - shift, y1) for x0, y0, x1, y1 in (word.box for word in line.words)]
+    words = zip(line.words, boxes, strict=True)
+    return replace(line, words=tuple(replace(word, box=box, page_box=word.page_box or word.box) for word, box in words))
+
+
+def _divide_line(line: TextLine, panels: Sequence[Region]) -> dict[int, TextLine]:
+    """Divide a line by panel, from the left; the last position is for words outside all."""
+    words_by_position = group_by(
+        line.words,
+        lambda word: next(
+            (
+                number
+                for number, (x0, y0, x1, y1) in enumerate(panel.box for panel in panels)
+                if x0 <= word.center_x <= x1 and y0 <= (word.box[1] + word.box[3]) / 2 <= y1
+            ),
+            len(panels),
+        ),
+    )
+    if len(words_by_position) == 1:
+        return dict.fromkeys(words_by_position, line)
+    return {position: replace(line, words=tuple(words)) for position, words in words_by_position.items()}
+
+
+def _is_undivided(line: TextLine, parts: Sequence[TextLine]) -> bool:
+    """Return True if a cell is in two parts, or a label in one and its amount in another."""
+    part_by_word_id = {id(word): part for part in parts for word in part.words}
+    if any(len({id(part_by_word_id[id(word)]) for word in cell.words}) > 1 for cell in line.cells):
+        return True
+    *left_parts, last_part = sorted(parts, key=lambda part: part.box[0])
+    return bool(_AMOUNTS_ONLY.fullmatch(last_part.text)) and not any(
+        re.search(r"\d[.,]\d\d\b", part.text) for part in left_parts
+    )

@@ -23,6 +23,7 @@ from evalkit.store.file_names import (
     EVENTS_FOLDER,
     EXTRACTIONS_FOLDER,
     GROUND_TRUTH_FOLDER,
+    INTENDED_USE_FILE,
     MOVED_SQLITE_FILE,
     PACKETS_FOLDER,
     PATIENT_SALT_FILE,
@@ -54,6 +55,7 @@ from evalkit.store.index import CASE_COLUMNS, OutputIndex
 from evalkit.store.local_folder import LocalOutputFolder
 from evalkit.store.output_folder import (
     OutputFolder,
+    encode_indented_json,
     list_numbered_files_or_raise_on_gap,
     list_unrecognised_names,
     parse_stored_json,
@@ -79,6 +81,7 @@ __all__ = [
     "EVENTS_FOLDER",
     "EXTRACTIONS_FOLDER",
     "GROUND_TRUTH_FOLDER",
+    "INTENDED_USE_FILE",
     "MOVED_SQLITE_FILE",
     "PACKETS_FOLDER",
     "PATIENT_SALT_FILE",
@@ -109,6 +112,7 @@ __all__ = [
     "check_and_describe_database",
     "converted_file_name",
     "encode_canonical_json",
+    "encode_indented_json",
     "event_file_name",
     "extraction_file_name",
     "ground_truth_file_name",

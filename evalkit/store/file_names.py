@@ -25,6 +25,9 @@ PURGE_INTENT_FILE = "purging.json"
 #: The reviewers, their roles, and the digests of their login codes.
 ROSTER_FILE = "reviewers.json"
 
+#: The site's own statement of what evalkit is used for, which the dossier shows.
+INTENDED_USE_FILE = "intended_use.md"
+
 #: The salt from which patients' keys are computed. It leaves the folder only in a backup.
 PATIENT_SALT_FILE = "patient_salt.json"
 
@@ -69,6 +72,7 @@ NEUTRAL_NAMES = frozenset(
             SITE_WEIGHTS_FOLDER,
             TEMPLATES_FOLDER,
             PRODUCTION_LABELS_FILE,
+            INTENDED_USE_FILE,
             PURGE_RECORDS_FOLDER,
             DATABASE_SCHEMA_FILE,
         ),

@@ -85,7 +85,7 @@ class OutputFolder(ABC):
 
     def write_json(self, name: str, value: Any, *, compact: bool = False) -> None:
         """Write a JSON file atomically, replacing an existing file of this name."""
-        self._write_atomically(name, encode_canonical_json(value) if compact else _encode_indented_json(value))
+        self._write_atomically(name, encode_canonical_json(value) if compact else encode_indented_json(value))
 
     def write_text(self, name: str, text: str) -> None:
         """Write a text file atomically, replacing an existing file of this name."""
@@ -97,7 +97,7 @@ class OutputFolder(ABC):
 
     def create_json_if_absent(self, name: str, value: Any) -> bool:
         """Create a JSON file atomically; return False, changing nothing, if it exists."""
-        return self._create_atomically_if_absent(name, _encode_indented_json(value))
+        return self._create_atomically_if_absent(name, encode_indented_json(value))
 
     @abstractmethod
     def remove_file(self, name: str) -> bool:
@@ -230,5 +230,6 @@ def build_run_lock_held_error(root: Path | str) -> UsageError:
     )
 
 
-def _encode_indented_json(value: Any) -> bytes:
+def encode_indented_json(value: Any) -> bytes:
+    """Encode a value as ``OutputFolder.write_json`` writes it."""
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False).encode()

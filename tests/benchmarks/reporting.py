@@ -36,7 +36,7 @@ def reporting() -> Table:
     """Time and memory of one report, in a process of its own."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        _multiply(_reviewed(folder), folder / "many")
+        _multiply(make_reviewed_folder(folder), folder / "many")
         words = [sys.executable, "-c", _REPORT.format(output=str(folder / "many"), to=str(folder / "report.html"))]
         done = subprocess.run(words, check=True, capture_output=True, text=True)
         records, reviewed, reading, whole, mib = done.stdout.split()
@@ -47,7 +47,7 @@ def reporting() -> Table:
     return table
 
 
-def _reviewed(folder: Path) -> Path:
+def make_reviewed_folder(folder: Path) -> Path:
     """The demo with everything escalated, audited or sampled reviewed by simulated experts."""
     write_demo_folder(folder / "demo")
     output = folder / "output"

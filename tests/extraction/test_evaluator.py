@@ -12,8 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical.clinical_attempt import ClinicalAttempt, find_mentioned_fields, split_pages_by_size
-from evalkit.extraction.clinical.clinical_extractor import ground_claims
+from evalkit.extraction.clinical.clinical_extractor import (
+    ClinicalAttempt,
+    find_mentioned_fields,
+    ground_claims,
+    split_pages_by_size,
+)
 from evalkit.extraction.clinical.field_contradictions import settle_contradictions
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.evaluator import (

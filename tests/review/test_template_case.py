@@ -41,10 +41,9 @@ from evalkit.review.template_editing import (
     rename_column_with_dependents,
 )
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.arbitration import Resolution
 from evalkit.statements.convergence import EscalationReason
 from evalkit.statements.review_cycles import ReportedIssue, TemplateCase
-from evalkit.statements.reviewer_report import TemplateIssue
+from evalkit.statements.reviewer_report import Resolution, TemplateIssue
 from evalkit.statements.statement_template import (
     StatementTemplate,
     TemplateStatus,

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.errors import UsageError
-from evalkit.statements.bank_export import ExportedRow, read_bank_export
-from evalkit.statements.export_comparison import compare_with_export
+from evalkit.statements.bank_export import ExportedRow, compare_with_export, read_bank_export
 from evalkit.statements.statement_parser import Transaction
 
 EXPECTED = [("2024-02-01", "-1234.50"), ("2024-02-03", "20.00"), ("2024-02-09", "-7.00")]

@@ -12,14 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.statements.arbitration import (
-    EXPERT_BY_CATEGORY,
-    ArbitrationReport,
-    ArbitratorAnswer,
-    arbitrate_reports,
-    find_issues_of_only_one_reviewer,
-    has_critical_disagreement,
-)
 from evalkit.statements.convergence import (
     MAX_RETRIES_BY_SCENARIO,
     ConvergenceState,
@@ -33,13 +25,19 @@ from evalkit.statements.convergence import (
 )
 from evalkit.statements.review_cycles import merge_reviewer_issues
 from evalkit.statements.reviewer_report import (
+    EXPERT_BY_CATEGORY,
     SHOWN_ISSUE_CAPS,
+    ArbitrationReport,
+    ArbitratorAnswer,
     IssueEvidence,
     ReviewerReport,
     TemplateIssue,
     TemplateIssueCategory,
     TemplateIssueSeverity,
+    arbitrate_reports,
     find_consensus_rule,
+    find_issues_of_only_one_reviewer,
+    has_critical_disagreement,
     is_duplicate_issue,
     is_template_passing,
     keep_worst_issues_per_category,

@@ -7,8 +7,7 @@ from statements.drawn import draw
 
 from evalkit.documents.bundle import DocumentBundle, PageStatus
 from evalkit.documents.readers import read_document
-from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.row_confidence import rate_transactions
+from evalkit.statements.applied_template import AppliedTemplate, rate_transactions
 from evalkit.statements.statement_template import PrintedSumLabels, TemplateStatus
 from evalkit.statements.template_builder import build_draft_template
 from evalkit.statements.text_lines import group_words_into_lines

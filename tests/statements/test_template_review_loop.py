@@ -48,10 +48,10 @@ from evalkit.llm.ledger import MemoryJournal
 from evalkit.llm.model import Answer, AnswerT, Question, Usage
 from evalkit.statements import rule_based_review, template_builder, template_review_loop
 from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
-from evalkit.statements.arbitration import ArbitratorAnswer
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
 from evalkit.statements.layout_survey import build_pattern_with_any_numbers
 from evalkit.statements.review_cycles import ReviewCycle
+from evalkit.statements.reviewer_report import ArbitratorAnswer
 from evalkit.statements.statement_template import TemplateStatus, parse_template_toml
 from evalkit.statements.template_builder import BuilderRetryInput, build_draft_template
 from evalkit.statements.template_questions import BuilderAnswer, ReviewerAnswer

@@ -18,8 +18,8 @@ from evalkit.review import SMEReviewHelper
 from evalkit.review.kinds.statement_template import TemplateReviewCase
 from evalkit.review.session import compute_case_address
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.arbitration import Resolution
 from evalkit.statements.review_cycles import ReportedIssue
+from evalkit.statements.reviewer_report import Resolution
 from evalkit.statements.statement_template import StatementTemplate, parse_template_toml
 from widgets.template_panel import TemplatePanel
 from widgets.workbench import Workbench

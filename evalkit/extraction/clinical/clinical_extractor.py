@@ -14,19 +14,17 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from evalkit.core.grouping import group_pairs
+from evalkit.core.grouping import group_pairs, split_into_runs
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.search import find_boxes_of_text_span
-from evalkit.extraction.clinical.clinical_attempt import (
-    ClinicalAttempt,
-    FieldMentions,
-    find_mentioned_fields,
-    split_pages_by_size,
+from evalkit.extraction.clinical.clinical_reader import (
+    find_field_values,
+    find_line_mentioning_field,
+    find_values_near_mentions,
 )
-from evalkit.extraction.clinical.clinical_reader import find_field_values, find_values_near_mentions
-from evalkit.extraction.clinical.clinical_rules import get_base_field_name
+from evalkit.extraction.clinical.clinical_rules import FieldValues, get_base_field_name, get_found_values
 from evalkit.extraction.clinical.field_contradictions import settle_contradictions
-from evalkit.extraction.clinical.labelled_values import SURE_CONFIDENCE
+from evalkit.extraction.clinical.report_statements import SURE_CONFIDENCE
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
@@ -38,6 +36,83 @@ from evalkit.issue import Issue
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import DocumentQuestion, Model, list_normalisation_changes
 from evalkit.llm.prompts import fence_document, fill_prompt_template
+
+
+@dataclass(frozen=True)
+class ClinicalAttempt:
+    """The result of one attempt to extract the fields of a report."""
+
+    bundle: DocumentBundle
+    page_numbers: tuple[int, ...]
+    """Numbers of the readable pages that were read."""
+    template: FieldTemplate
+    report: ClinicalReport
+    field_mentions: frozenset[str]
+    """Names of the fields that the report mentions, or that the offline reader finds: without a value they are missing."""
+    fields: dict[str, FieldValue]
+    """Extracted values by name: ``grade``; for multi-value fields by field and item: ``ihcMarkers.ER``."""
+    grounding_issues: tuple[Issue, ...] = ()
+    """Issues about claimed values that are not on the pages."""
+    reasoning: str = ""
+    failure: str | None = None
+    """The reason why the extractor could not answer; None if it did."""
+    normalised: tuple[str, ...] = ()
+    """Lossless changes made to read the extractor's answers."""
+
+
+def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> frozenset[str]:
+    """Return names of scored fields that a report mentions, without a language model.
+
+    The second pass is reliable for stains and tests, which have names; for other formats it finds too much.
+    """
+    return frozenset(
+        field.name
+        for field in template.scored_fields
+        if find_field_values(field, report, include_second_pass=field.format in _NAMED_FORMATS)
+        or find_line_mentioning_field(field, report) is not None
+    )
+
+
+#: Formats whose values have names: stains and laboratory tests.
+_NAMED_FORMATS = ("marker", "lab")
+
+
+def find_fields_absent_from_document(
+    template: FieldTemplate, fields: FieldValues, mentioned_names: Iterable[str]
+) -> frozenset[str]:
+    """Return names of scored fields that the document does not have.
+
+    Such a field has no value, not even an ambiguous one, and is not in ``mentioned_names``. Source: specification 002,
+    section 7.3.
+    """
+    mentioned = frozenset(mentioned_names)
+    return frozenset(
+        field.name
+        for field in template.scored_fields
+        if field.name not in mentioned
+        and not get_found_values(fields, field.name)
+        and not any(
+            get_base_field_name(key) == field.name and value.status is FieldStatus.AMBIGUOUS
+            for key, value in fields.items()
+        )
+    )
+
+
+def split_pages_by_size(
+    bundle: DocumentBundle, page_numbers: Sequence[int], max_characters: int | None
+) -> list[tuple[int, ...]]:
+    """Group page numbers into runs with at most ``max_characters`` of text each.
+
+    None: all pages are one run. A page with more characters is a run of its own.
+    """
+    if max_characters is None:
+        return [tuple(page_numbers)]
+    runs = split_into_runs(
+        page_numbers,
+        lambda run, number: sum(len(bundle.page(page).text) for page in (*run, number)) <= max_characters,
+    )
+    return [tuple(run) for run in runs]
+
 
 #: Values of one attempt beyond this number are ignored.
 _MAX_CLAIMS = 500
@@ -205,17 +280,15 @@ def render_field_list(template: FieldTemplate) -> str:
     blocks = []
     for need, title in titles.items():
         field_lines = [
-            _describe_field(field) for field in template.get_fields_by_need(need) if field.reader != "whole_text"
+            f"- {field.name}: {field.description}"
+            + (" (several values)" if field.many else "")
+            + (" (long text)" if field.reader == "section" else "")
+            for field in template.get_fields_by_need(need)
+            if field.reader != "whole_text"
         ]
         if field_lines:
             blocks.append("\n".join([f"{title} fields:", *field_lines]))
     return "\n\n".join(blocks)
-
-
-def _describe_field(field: TemplateField) -> str:
-    many_note = " (several values)" if field.many else ""
-    length_note = " (long text)" if field.reader == "section" else ""
-    return f"- {field.name}: {field.description}{many_note}{length_note}"
 
 
 def _map_plain_values(fields: Mapping[str, FieldValue], template: FieldTemplate) -> dict[str, Any]:
@@ -256,7 +329,7 @@ class ClinicalExtractor:
         template: FieldTemplate,
         retry: RetryContext | None = None,
         report: ClinicalReport | None = None,
-        field_mentions: FieldMentions | None = None,
+        field_mentions: frozenset[str] | None = None,
     ) -> ClinicalAttempt:
         """Make one attempt; its ``failure`` is set if the model gave no usable answer.
 

@@ -13,52 +13,38 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain, islice, pairwise
 
-from evalkit.extraction.clinical.labelled_values import (
-    DATE_PATTERN,
-    GUESSED_CONFIDENCE,
-    LIKELY_CONFIDENCE,
-    SENTENCE_END,
-    SURE_CONFIDENCE,
-    FieldReader,
-    LocatedClinicalValue,
-    StatementRole,
-    compile_lexicon_pattern,
-    find_formatted_span,
-    find_labelled_text,
-    read_labelled_values,
-)
-from evalkit.extraction.clinical.lesion_sizes import read_all_sizes
-from evalkit.extraction.clinical.named_values import read_lab_results, read_markers
-from evalkit.extraction.clinical.pathology_values import (
+from evalkit.extraction.clinical.finding_values import (
     find_grade_spans,
     find_margin_spans,
     find_tumor_size_spans,
     make_passage_reader,
+    read_all_sizes,
+    read_lab_results,
+    read_markers,
     read_stages,
 )
-from evalkit.extraction.clinical.report_passages import find_statement_role
+from evalkit.extraction.clinical.report_statements import (
+    GUESSED_CONFIDENCE,
+    LIKELY_CONFIDENCE,
+    SURE_CONFIDENCE,
+    FieldReader,
+    LocatedClinicalValue,
+    StatementRole,
+    find_formatted_span,
+    find_labelled_text,
+    find_statement_role,
+    read_labelled_values,
+)
 from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine, load_clinical_lexicon
 from evalkit.extraction.clinical.variants import is_own_finding, read_genes, read_variants
 from evalkit.extraction.field_template import TemplateField
+from evalkit.extraction.patterns import get_pattern
 from evalkit.grounding.critical_terms import DifferenceKind
 from evalkit.grounding.omitted_context import find_omitted_context
 
 _MAX_MENTIONS_PER_LINE = 3
 #: Values of one field beyond this number are ignored, so that a hostile file cannot cost unlimited time.
 MAX_VALUES_PER_FIELD = 200
-
-_MSI_STATUS = re.compile(
-    r"(?i)\bMSI[ -]?H(?:igh)?\W{1,4}(?:(?:was|is) )?(?:not \w+|negative|absent)\b|\bMSI[ -]?(?:H(?:igh)?|L(?:ow)?|stable)\b|(?-i:\bMSS\b)|\bMS[ -]stable\b|\bmicrosatellite[- ](?:un)?stable\b"
-    r"|\bno (?:evidence of )?microsatellite instability\b|\bmicrosatellite instability[\s:-]+(?:high|low|(?:was |is )?not detected)\b"
-)
-_MSI_CLAUSE = re.compile(r"[^.;\n\t]{0,60}(?:\b(?i:microsatellite)|\bMSI\b)[^.;\n\t]{0,200}")
-_REPAIR_DEFECT = re.compile(r"\bdMMR\b|(?i:\bmismatch repair[- ]defici\w+)")
-_PER_MEGABASE = r"(?:\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)\.?)?\s*(?:/|per)\s*(?:mb|megabase)"
-_TMB_WITH_NAME = re.compile(
-    rf"(?i)\b(?:TMB|mutation(?:al)?\s+(?:burden|load))\b[^.;\n\d]{{0,30}}(?P<size>\d+(?:\.\d+)?{_PER_MEGABASE})"
-)
-_TMB_WITHOUT_NAME = re.compile(rf"(?i)(?P<size>(?<![\d.])\d+(?:\.\d+)?{_PER_MEGABASE})")
-_NAME_BEFORE_TUMOR = re.compile(r"[\s:.\t-]*(?P<name>(?:[A-Za-z][\w-]*[ ,]+){0,5})")
 
 
 def find_field_values(
@@ -81,12 +67,7 @@ def find_field_values(
 def list_first_pass_values(field: TemplateField, report: ClinicalReport) -> tuple[LocatedClinicalValue, ...]:
     """List all values that the first pass finds, with repetitions and without limit."""
     # Cached, because every attempt and every check of a value for contradictions needs them.
-    readings: tuple[LocatedClinicalValue, ...] | None = report.reading_cache.get(field)
-    if readings is None:
-        readings = report.reading_cache[field] = _rank_by_role(
-            _choose_reader(field)(field, report, False), field, report
-        )
-    return readings
+    return report.remember(field, lambda: _rank_by_role(_choose_reader(field)(field, report, False), field, report))
 
 
 def _rank_by_role(
@@ -145,13 +126,12 @@ def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> 
     """
     if field.mentions is None:
         return None
-    pattern, unreported_pattern = re.compile(field.mentions), compile_lexicon_pattern("untold", "words")
     if field.reader == "section":
         section_names = {*field.labels, *field.more_labels}
         return next((line for line in report.body_lines if line.section in section_names), None)
     for line in report.finding_lines:
         text = f"{line.text}\n"
-        if (mention := pattern.search(text)) and not unreported_pattern.search(
+        if (mention := field.mentions.search(text)) and not get_pattern("untold").search(
             text, mention.start(), min(mention.end() + 60, len(text))
         ):
             return line
@@ -166,12 +146,11 @@ def find_values_near_mentions(field: TemplateField, report: ClinicalReport) -> I
     """
     if field.mentions is None or field.many or field.format in ("text", "pattern"):
         return
-    pattern = re.compile(field.mentions)
     mentions = (
         (line, next_line, mention)
         for line, next_line in pairwise((*report.body_lines, None))
         if line
-        for mention in islice(pattern.finditer(line.text), _MAX_MENTIONS_PER_LINE)
+        for mention in islice(field.mentions.finditer(line.text), _MAX_MENTIONS_PER_LINE)
     )
     for line, next_line, mention in islice(mentions, MAX_VALUES_PER_FIELD):
         starts = [(line, line.start + mention.start()), (line, line.start + mention.end())]
@@ -190,7 +169,7 @@ def _read_histology(
     for line, start, end in find_labelled_text(field, report, is_second_pass):
         for reading in _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE)):
             # At its label, the name is taken whole.
-            is_name = _NAME_BEFORE_TUMOR.fullmatch(line.page.text, start, reading.start)
+            is_name = get_pattern("name_before_tumor").fullmatch(line.page.text, start, reading.start)
             yield replace(reading, start=is_name.start("name")) if is_name else reading
     lines = sorted(report.finding_lines, key=lambda line: "diagnos" not in line.section)
     secondary_terms = tuple(load_clinical_lexicon()["histology"]["beside"])
@@ -210,7 +189,7 @@ def _read_histology(
     yield from sorted(readings, key=lambda reading: any(word in reading.text.lower() for word in secondary_terms))
     if is_second_pass and not readings:
         for line in report.finding_lines:
-            if match := compile_lexicon_pattern("histology", "benign").search(line.text):
+            if match := get_pattern("tumor_benign").search(line.text):
                 yield LocatedClinicalValue(
                     line.page, line.start + match.start(), line.start + match.end(), GUESSED_CONFIDENCE
                 )
@@ -218,12 +197,11 @@ def _read_histology(
 
 def _find_affirmed_tumors(line: ReportLine, start: int, end: int, confidence: float) -> Iterator[LocatedClinicalValue]:
     for match in _compile_tumor_pattern().finditer(line.page.text, start, end):
-        if compile_lexicon_pattern("histology", "compared").search(line.page.text, line.start, match.start()):
+        if get_pattern("tumor_compared").search(line.page.text, line.start, match.start()):
             continue
         context = find_omitted_context(line.page.text, *match.span())
         # A diagnosis in somebody's opinion may contradict the report's.
-        is_stated = context is None or context.kind is DifferenceKind.MODAL
-        if is_stated:
+        if context is None or context.kind is DifferenceKind.MODAL:
             yield LocatedClinicalValue(line.page, *match.span(), confidence)
 
 
@@ -248,11 +226,11 @@ def _read_measurements(
     yield from reader(field, report, is_second_pass)
 
 
-def _make_biomarker_reader(pattern: re.Pattern[str], second_pattern: re.Pattern[str]) -> FieldReader:
+def _make_biomarker_reader(pattern_name: str, second_pattern_name: str) -> FieldReader:
     """Build a reader of a biomarker at its labels, then by a pattern.
 
-    The value is the pattern's group ``size``, or the match. The second pass also uses ``second_pattern``, and sentences
-    about medicine in general.
+    The value is the pattern's group ``size``, or the match. The second pass uses the second pattern, and sentences about
+    medicine in general.
     """
 
     def read_biomarker(
@@ -260,8 +238,9 @@ def _make_biomarker_reader(pattern: re.Pattern[str], second_pattern: re.Pattern[
     ) -> Iterator[LocatedClinicalValue]:
         yield from read_labelled_values(field, report, is_second_pass)
         confidence = GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
+        pattern = get_pattern(second_pattern_name if is_second_pass else pattern_name)
         for line in report.finding_lines:
-            for match in (second_pattern if is_second_pass else pattern).finditer(line.page.text, line.start, line.end):
+            for match in pattern.finditer(line.page.text, line.start, line.end):
                 span = match.span("size" if "size" in match.re.groupindex else 0)
                 if field.normalise(line.page.text[slice(*span)]) is not None and is_own_finding(
                     line.page, *span, include_general=is_second_pass
@@ -271,7 +250,7 @@ def _make_biomarker_reader(pattern: re.Pattern[str], second_pattern: re.Pattern[
     return read_biomarker
 
 
-_read_msi_status = _make_biomarker_reader(_MSI_STATUS, _MSI_CLAUSE)
+_read_msi_status = _make_biomarker_reader("msi_status", "msi_clause")
 
 
 def _read_msi(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
@@ -279,7 +258,7 @@ def _read_msi(field: TemplateField, report: ClinicalReport, is_second_pass: bool
     readings = list(_read_msi_status(field, report, is_second_pass))
     yield from readings
     for line in report.finding_lines if readings else ():
-        for match in _REPAIR_DEFECT.finditer(line.page.text, line.start, line.end):
+        for match in get_pattern("repair_defect").finditer(line.page.text, line.start, line.end):
             if is_own_finding(line.page, *match.span()):
                 yield LocatedClinicalValue(line.page, *match.span(), LIKELY_CONFIDENCE)
 
@@ -325,12 +304,12 @@ def _read_institution(
 def _read_labelled_institutions(
     labels: Sequence[str], field: TemplateField, report: ClinicalReport
 ) -> Iterator[LocatedClinicalValue]:
-    excluded_pattern = compile_lexicon_pattern("institution", "never")
+    excluded_pattern = get_pattern("institution_never")
     for line, start, end in find_labelled_text(field.model_copy(update={"labels": tuple(labels)}), report, False):
         label = re.split(r"\s{3,}", line.page.text[line.start : start].strip(" :-•\t"))[-1]
         if label.lower() not in labels and line.kind != "row":
             continue  # not a label, but the same word within a sentence
-        words = SENTENCE_END.split(line.page.text[start:end], maxsplit=1)[0]
+        words = get_pattern("sentence_end").split(line.page.text[start:end], maxsplit=1)[0]
         words = re.split(r"\t|,\s*(?=\d)", words)[0].strip(" :,-")
         if 3 <= len(words) <= 80 and not words[0].isdigit() and not excluded_pattern.search(words):
             position = line.page.text.index(words, start)
@@ -344,8 +323,8 @@ def _find_institution_names(line: ReportLine) -> Iterator[LocatedClinicalValue]:
         if (
             4 <= len(name) <= 70
             and (not name.endswith(".") or name.lower().endswith("inc."))
-            and compile_lexicon_pattern("institution", "words").search(name)
-            and not compile_lexicon_pattern("institution", "never").search(name)
+            and get_pattern("institution_words").search(name)
+            and not get_pattern("institution_never").search(name)
         ):
             position = line.start + match.start()
             yield LocatedClinicalValue(line.page, position, position + len(name), LIKELY_CONFIDENCE)
@@ -359,19 +338,19 @@ def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bo
     dates with labels that come after its own.
     """
     labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
-    is_day_first = any(_DAY_FIRST.search(page.text) for page in report.pages)
+    is_day_first = any(get_pattern("day_first_number").search(page.text) for page in report.pages)
     ranked_readings: list[tuple[tuple[int, int], LocatedClinicalValue]] = []
     last_rank = len(labels)
     letterhead = [*report.body_lines[:8]]
     for line in (*(line for line in report.body_lines if line.group != "history"), *report.furniture_lines):
         label_start = line.start
-        for match in DATE_PATTERN.finditer(line.page.text, line.start, line.end):
+        for match in get_pattern("printed_date").finditer(line.page.text, line.start, line.end):
             label = _find_date_label(line, label_start, match.start())
             label_start = match.end()
             rank = next((rank for rank, name in enumerate(labels) if _is_date_label(label, name)), None)
-            if rank is None and line in letterhead and not _OTHER_DATE_WORD.search(f"{label} "):
+            if rank is None and line in letterhead and not get_pattern("other_date_word").search(f"{label} "):
                 rank = len(labels)
-            is_unclear = is_day_first and _EITHER_ORDER.fullmatch(match.group())
+            is_unclear = is_day_first and get_pattern("either_order").fullmatch(match.group())
             if rank is not None and is_unclear:
                 last_rank = min(last_rank, rank)
             elif rank is not None and (date := field.normalise(match.group())):
@@ -391,17 +370,8 @@ def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bo
 def _find_date_label(line: ReportLine, start: int, end: int) -> str:
     """Return the text before a date in small letters, or its column's header."""
     header = next((cell.column_header for cell in line.cells if cell.start <= end < cell.end), "")
-    text = header or _LABEL_BREAK.split(line.page.text[max(start, end - 80) : end].rstrip())[-1]
+    text = header or get_pattern("label_break").split(line.page.text[max(start, end - 80) : end].rstrip())[-1]
     return text.strip(" :.-–()").lower().replace("/time", "").replace(" and time", "")
-
-
-#: What ends the text before a label: another column, or a number.
-_LABEL_BREAK = re.compile(r"\s{2,}(?=\w)|(?<=\d)\s+(?=[A-Za-z])|[|\t;]")
-_OTHER_DATE_WORD = re.compile(
-    r"\b(?:birth|born|dob|collect\w*|receiv\w*|taken|order\w*|print\w*|specimen|sample|biops\w*|accession\w*|procedure|surgery|prior|previous\w*|expir\w*|service|admi\w+|discharge\w*|visit|draw\w*|since|until|on|of|from) (?:date)?$|[:.]"
-)
-_DAY_FIRST = re.compile(r"(?<![\d/.-])(?:1[3-9]|2\d|3[01])[/.-]\d{1,2}[/.-]\d{4}")
-_EITHER_ORDER = re.compile(r"(?P<first>0?[1-9]|1[0-2])[/.-](?!(?P=first)\b)(?:0?[1-9]|1[0-2])[/.-]\d{2,4}")
 
 
 def _is_date_label(text: str, label: str) -> bool:
@@ -414,7 +384,11 @@ def _is_date_label(text: str, label: str) -> bool:
     """
     if text == label or (text.startswith(f"{label} ") and (" " in label or label.endswith("ed"))):
         return True
-    return ":" in text and text.endswith(f" {label}") and not _OTHER_DATE_WORD.search(text.rpartition(":")[2])
+    return (
+        ":" in text
+        and text.endswith(f" {label}")
+        and not get_pattern("other_date_word").search(text.rpartition(":")[2])
+    )
 
 
 def _drop_duplicates(readings: Iterable[LocatedClinicalValue]) -> Iterator[LocatedClinicalValue]:
@@ -438,7 +412,7 @@ _READERS_BY_FORMAT: Mapping[str, FieldReader] = {
     "stage": read_stages,
     "measurement": _read_measurements,
     "msi": _read_msi,
-    "tmb": _make_biomarker_reader(_TMB_WITH_NAME, _TMB_WITHOUT_NAME),
+    "tmb": _make_biomarker_reader("tmb_with_name", "tmb_without_name"),
     "marker": read_markers,
     "variant": read_variants,
     "gene": read_genes,

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from evalkit.extraction.clinical.report_structure import load_clinical_lexicon
 from evalkit.extraction.clinical_formats import (
-    HGVS_PATTERN,
     normalise_grade,
     normalise_marker_result,
     strip_grading_system,
 )
 from evalkit.extraction.extraction_schema import FieldValue
+from evalkit.extraction.patterns import get_pattern
 from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.grounding.omitted_context import find_omitted_context
@@ -85,7 +85,7 @@ def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext
             field_name,
             shorten_quote(value.raw),
             quote[:start],
-            _CLAUSE_END.split(quote[end:], maxsplit=1)[0],
+            get_pattern("sentence_end").split(quote[end:], maxsplit=1)[0],
             quote,
             start,
             end,
@@ -94,24 +94,12 @@ def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext
     ]
 
 
-def _describe_omitted_percentage(context: ValueContext) -> str | None:
-    """Return an error if the percentage after a result was left out; or None."""
-    share_match = _SHARE_AFTER.match(context.clause_after)
-    if share_match and "%" not in (normalise_marker_result(context.value_text) or ""):
-        omitted_text = share_match["share"].strip()
-        return (
-            f'Extracted as "{context.value_text}" but the source goes on with "{omitted_text}": include the percentage'
-        )
-    return None
-
-
-def _describe_omitted_distance(context: ValueContext) -> str | None:
-    """Return an error if the distance after a margin status was left out; or None."""
-    size_match = _SIZE_AFTER.match(context.clause_after)
-    if size_match and not re.search(r"\d", context.value_text):
-        omitted_text = size_match["size"].strip()
-        return f'Extracted as "{context.value_text}" but the source goes on with "{omitted_text}": include the distance'
-    return None
+def _describe_omission(context: ValueContext, pattern_name: str, part: str, *, is_included: bool) -> str | None:
+    """Return an error if a percentage or a distance after a result was left out; or None."""
+    match = None if is_included else get_pattern(pattern_name).match(context.clause_after)
+    return match and (
+        f'Extracted as "{context.value_text}" but the source goes on with "{match["omitted"].strip()}": include the {part}'
+    )
 
 
 def _describe_denial(context: ValueContext) -> str | None:
@@ -137,18 +125,12 @@ def _describe_unnamed_marker(context: ValueContext) -> str | None:
     item = context.field_name.partition(".")[2]
     marker_names = _load_synonyms_by_marker().get(item.lower())
     # Behind a result that begins a list: "negative for CK7".
-    names_text = canonicalise(
-        f"{context.text_before} {context.clause_after if _LIST_AFTER.match(context.clause_after) else ''}"
-    )
+    list_after = context.clause_after if get_pattern("list_after").match(context.clause_after) else ""
+    names_text = canonicalise(f"{context.text_before} {list_after}")
     if marker_names is None or any(canonicalise(marker_name) in names_text for marker_name in marker_names):
         return None
     return f"The passage does not name {item}"
 
-
-_LIST_AFTER = re.compile(r"\s*(?:\w+ ){0,3}?(?:for|with|of|in)\b|\s*(?:\w+\s*){0,2}:|\s*[-–] ")
-_CLAUSE_END = re.compile(r"[.;](?=\s|$)|\n")
-_SHARE_AFTER = re.compile(r"[\s,:(\t]*(?:\w+[\s,]+){0,2}?\(?\s*(?P<share>[<>]?\s*\d+(?:\.\d+)?\s*(?:%|percent))")
-_SIZE_AFTER = re.compile(r"[\s,:(]*(?:\w+[\s,]+){0,3}?\(?\s*(?P<size>[<>]?\s*\d+(?:\.\d+)?\s*(?:mm|cm))\b")
 
 #: Rules for values on the page; the evaluator uses the lowest score of the rules that a value breaks.
 ACCURACY_RULES: tuple[AccuracyRule, ...] = (
@@ -156,8 +138,25 @@ ACCURACY_RULES: tuple[AccuracyRule, ...] = (
     AccuracyRule("date of birth", ("date",), _describe_birth_date_as_report_date, 0.0),
     AccuracyRule("nuclear grade", ("grade",), _describe_nuclear_grade, 0.3),
     AccuracyRule("other marker", ("ihcMarkers",), _describe_unnamed_marker, 0.3),
-    AccuracyRule("share left out", ("ihcMarkers",), _describe_omitted_percentage, 0.6),
-    AccuracyRule("distance left out", ("margins",), _describe_omitted_distance, 0.6),
+    AccuracyRule(
+        "share left out",
+        ("ihcMarkers",),
+        lambda context: _describe_omission(
+            context,
+            "share_after",
+            "percentage",
+            is_included="%" in (normalise_marker_result(context.value_text) or ""),
+        ),
+        0.6,
+    ),
+    AccuracyRule(
+        "distance left out",
+        ("margins",),
+        lambda context: _describe_omission(
+            context, "size_after", "distance", is_included=bool(re.search(r"\d", context.value_text))
+        ),
+        0.6,
+    ),
 )
 
 
@@ -196,19 +195,14 @@ def _get_found_value(fields: FieldValues, name: str) -> str:
     return (field_value.value or "") if field_value and field_value.is_found else ""
 
 
-def _parse_percent(text: str) -> float | None:
-    match = re.search(r"(\d+(?:\.\d+)?)%", text)
-    return float(match[1]) if match else None
-
-
 def _is_receptor_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
     """Return True if ER or PR is positive at 0 %, or negative at 10 % or more."""
     results = [_get_found_value(fields, f"ihcMarkers.{item}") for item in ("ER", "PR")]
-    shares = [(text, _parse_percent(text)) for text in results]
     return any(
-        share is not None
-        and ((text.startswith("positive") and share == 0) or (text.startswith("negative") and share >= 10))
-        for text, share in shares
+        (text.startswith("positive") and float(share[1]) == 0)
+        or (text.startswith("negative") and float(share[1]) >= 10)
+        for text in results
+        if (share := re.search(r"(\d+(?:\.\d+)?)%", text))
     )
 
 
@@ -272,47 +266,6 @@ def is_histologic_grade(text: str) -> bool:
     return normalise_grade(text) is not None and bool(strip_grading_system(text))
 
 
-def is_receptor_result(text: str) -> bool:
-    """Return True if the text names a receptor result: polarity or percentage.
-
-    >>> [is_receptor_result(text) for text in ("positive", "negative, 0%", "95%", "Positive (strong)", "strong", "3+", "95")]
-    [True, True, True, True, False, False, False]
-    """
-    return re.search(r"(?i)\bpositive\b|\bnegative\b|\d+\s*%", text) is not None
-
-
-def is_size_with_unit(text: str) -> bool:
-    """Return True if the text contains a size with its unit.
-
-    >>> [is_size_with_unit(text) for text in ("6 mm", "3 x 2 cm", "0.1 m", "6", "6 nodules")]
-    [True, True, True, False, False]
-    """
-    return re.search(r"(?i)\d+\s*(?:mm|cm|m)\b", text) is not None
-
-
-def is_msi_status(text: str) -> bool:
-    """Return True if the text begins with a microsatellite status.
-
-    >>> [is_msi_status(text) for text in ("MSI-H", "MSS", "stable", "MSI-High", "low", "pending", "lowest")]
-    [True, True, True, True, True, False, False]
-    """
-    return re.match(r"(?i)(?:MSI-?(?:H|High|L|Low)|MSS|stable|high|low)\b", text) is not None
-
-
-def is_tmb_value(text: str) -> bool:
-    """Return True if the text is a tumor mutational burden; the unit is optional.
-
-    Source: contract ruling 16.
-
-    >>> [is_tmb_value(text) for text in ("12.4", "8", "12.4 mut/Mb", "high", "")]
-    [True, True, True, False, False]
-    """
-    return (
-        re.fullmatch(r"(?i)\s*\d+(?:\.\d+)?\s*(?:(?:mut\w*\.?|variants?)?\s*(?:/|per)\s*(?:mb|megabases?))?\s*", text)
-        is not None
-    )
-
-
 def has_valid_percentages(text: str) -> bool:
     """Return True if no percentage in the text is above 100.
 
@@ -338,7 +291,7 @@ def has_variant_change(text: str) -> bool:
     >>> [has_variant_change(text) for text in ("BRCA2 c.5946delT", "BRAF V600E", "none detected", "EML4::ALK fusion", "TP53")]
     [True, True, True, True, False]
     """
-    return text == "none detected" or HGVS_PATTERN.search(text) is not None or len(text.split()) > 1
+    return text == "none detected" or get_pattern("hgvs").search(text) is not None or len(text.split()) > 1
 
 
 def has_variant_gene(text: str) -> bool:
@@ -347,24 +300,29 @@ def has_variant_gene(text: str) -> bool:
     >>> [has_variant_gene(text) for text in ("BRCA2 c.5946delT", "none detected", "EML4::ALK fusion", "c.35G>A", "p.Gly12Asp")]
     [True, True, True, False, False]
     """
-    return text == "none detected" or HGVS_PATTERN.match(text) is None
+    return text == "none detected" or get_pattern("hgvs").match(text) is None
 
 
 VALIDITY_RULES: tuple[ValidityRule, ...] = (
     ValidityRule("grade", lambda text: not is_histologic_grade(text), "Invalid grade format"),
     ValidityRule(
-        "ihcMarkers", lambda text: not is_receptor_result(text), "Invalid receptor value", item_names=("ER", "PR")
+        "ihcMarkers",
+        lambda text: not get_pattern("receptor_result").search(text),
+        "Invalid receptor value",
+        item_names=("ER", "PR"),
     ),
     ValidityRule("ihcMarkers", lambda text: not has_valid_percentages(text), "A share of more than 100 %"),
-    ValidityRule("measurements", lambda text: not is_size_with_unit(text), "Measurement missing units"),
+    ValidityRule(
+        "measurements", lambda text: not get_pattern("size_with_unit").search(text), "Measurement missing units"
+    ),
     ValidityRule(
         "measurements",
-        lambda text: is_size_with_unit(text) and not is_plausible_lesion_size(text),
+        lambda text: get_pattern("size_with_unit").search(text) is not None and not is_plausible_lesion_size(text),
         "Measurement of more than a metre",
     ),
-    ValidityRule("tumorSize", lambda text: not is_size_with_unit(text), "Measurement missing units"),
-    ValidityRule("msiStatus", lambda text: not is_msi_status(text), "Invalid MSI status"),
-    ValidityRule("tmb", lambda text: not is_tmb_value(text), "TMB should be numeric"),
+    ValidityRule("tumorSize", lambda text: not get_pattern("size_with_unit").search(text), "Measurement missing units"),
+    ValidityRule("msiStatus", lambda text: not get_pattern("msi_status_value").match(text), "Invalid MSI status"),
+    ValidityRule("tmb", lambda text: not get_pattern("tmb_value").fullmatch(text), "TMB should be numeric"),
     ValidityRule("mutations", lambda text: not has_variant_change(text), "A gene without its change"),
     ValidityRule("mutations", lambda text: not has_variant_gene(text), "A change without its gene"),
 )

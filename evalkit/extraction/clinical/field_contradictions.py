@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.extraction.clinical.clinical_reader import MAX_VALUES_PER_FIELD, list_first_pass_values
-from evalkit.extraction.clinical.labelled_values import (
+from evalkit.extraction.clinical.report_statements import (
     LIKELY_CONFIDENCE,
     LocatedClinicalValue,
     StatementRole,
@@ -23,10 +23,10 @@ from evalkit.extraction.clinical.labelled_values import (
 from evalkit.extraction.clinical.report_structure import ClinicalReport, load_clinical_lexicon
 from evalkit.extraction.extraction_schema import FieldPlace, FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
+from evalkit.extraction.patterns import get_pattern
 from evalkit.extraction.value_grounding import extract_passage
 
 _MAX_PLACES = 20
-_HYBRIDISATION = re.compile(r"(?i)\b(?:[FCSD]?ISH|in situ hybridi[sz]ation)\b|amplif")
 _GRADE_LEVELS = {"well": "1", "moderately": "2", "poorly": "3", "low": "1", "high": "2"}
 _GLEASON_GROUPS = {"3+3": "1", "3+4": "2", "4+3": "3", "4+4": "4", "3+5": "4", "5+3": "4"}
 #: States and results from harmless to grave.
@@ -138,7 +138,9 @@ class _Statement(NamedTuple):
     def is_hybridisation(self) -> bool:
         """Return True for the result of in situ hybridisation, which decides an equivocal stain."""
         place = self.build_place()
-        return _HYBRIDISATION.search(place.quote[: place.quote.find(place.raw) + len(place.raw)]) is not None
+        return (
+            get_pattern("hybridisation").search(place.quote[: place.quote.find(place.raw) + len(place.raw)]) is not None
+        )
 
     def build_place(self) -> FieldPlace:
         if isinstance(self.reading, FieldPlace):

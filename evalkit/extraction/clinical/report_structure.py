@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Block, Page
+from evalkit.extraction.patterns import get_pattern
 
+_Result = TypeVar("_Result")
 #: Subject of a section: patient history, method, or other (such as findings); ``""`` before any heading.
 SectionGroup = Literal["history", "method", "other", ""]
 
 #: Characters of a line; longer lines are cut between sentences.
 _MAX_LINE_LENGTH = 1_000
-_CONTINUED_SUFFIX = r"(?:\s*\(?\s*(?:continued|cont\.?|cont'd)\s*\)?)?"
-#: A line that ends the last section: signature, dictation, end of report.
-_SIGNATURE_LINE = re.compile(
-    r"(?i)^(?:\W*(?:page \d+|end of (?:the )?(?:report|document)|this (?:report|document|test|study) (?:was|has|is)\b).*"
-    r"|\W*(?:(?:electronically|digitally) )?(?:signed|dictated|transcribed|verified|read|reported|interpreted|authenticated|approved|finali[sz]ed)(?: (?:out|off))?(?: (?:by|and|on)\b|:).*"
-    r"|\W*(?:reporting|attending|interpreting|reading|consultant|signing) (?:physician|radiologist|pathologist|doctor|geneticist|director)\b.*"
-    r"|\W*(?:yours (?:sincerely|faithfully|truly)|(?:sincerely|kind regards),|(?:radiologist|pathologist|reader|reporter|author|consultant):|cc:|dictation (?:date|time)|transcription|(?-i:D(?:D|T)?|T|TR): ?\d).*"
-    r"|\W*(?:\w+ ){1,3}(?:read|reported|checked|validated|reviewed|approved|authori[sz]ed) by (?-i:[A-Z]).{2,80}"
-    r"|\W*(?!(?:\w+ ){0,6}(?:with|to|from|of|for|notified|informed|called|phoned|paged)\b)\w+(?: \w+){0,2}:? (?-i:(?:Dr|Prof)\.? [A-Z][^\n]{2,60})"
-    r"|(?-i:(?:Dr|Prof)\.? [A-Z][^\n]{2,80})|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD|FRCR|FRCPath)\b(?:[^.:]|\d:\d\d){0,60})$"
-)
 
 
 class ReportCell(NamedTuple):
@@ -91,6 +83,14 @@ class ClinicalReport:
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self.pages = tuple(pages)
+        self._remembered: dict[object, Any] = {}
+
+    def remember(self, key: Hashable, compute: Callable[[], _Result]) -> _Result:
+        """Return what ``compute`` returned the first time for this key: several steps need the same."""
+        if key not in self._remembered:
+            self._remembered[key] = compute()
+        result: _Result = self._remembered[key]
+        return result
 
     @cached_property
     def body_lines(self) -> tuple[ReportLine, ...]:
@@ -110,21 +110,13 @@ class ClinicalReport:
     @cached_property
     def sections(self) -> tuple[ReportSection, ...]:
         """Sections in reading order; a section may continue on the next page."""
-        sections: list[ReportSection] = []
-        for line in self.body_lines:
-            if not line.section or line.kind == "heading":
-                continue
-            is_continued = bool(sections) and sections[-1].name == line.section
-            spans = list(sections.pop().spans) if is_continued else []
-            is_same_page = bool(spans) and spans[-1][0] is line.page
-            start = spans.pop()[1] if is_same_page else line.start
-            sections.append(ReportSection(line.section, (*spans, (line.page, start, line.end))))
+        lines = [line for line in self.body_lines if line.section and line.kind != "heading"]
+        sections = []
+        for section_lines in split_into_runs(lines, lambda run, line: line.section == run[0].section):
+            pages = split_into_runs(section_lines, lambda run, line: line.page is run[0].page)
+            spans = tuple((page_lines[0].page, page_lines[0].start, page_lines[-1].end) for page_lines in pages)
+            sections.append(ReportSection(section_lines[0].section, spans))
         return tuple(sections)
-
-    @cached_property
-    def reading_cache(self) -> dict[Any, Any]:
-        """Values of the offline reader's first pass, by field."""
-        return {}
 
     @cached_property
     def finding_lines(self) -> tuple[ReportLine, ...]:
@@ -144,47 +136,24 @@ def _load_section_groups() -> dict[str, SectionGroup]:
 
 
 @cache
-def _build_section_name_alternation() -> str:
-    return "|".join(re.escape(name) for name in sorted(_load_section_groups(), key=len, reverse=True))
-
-
-@cache
-def _compile_heading_pattern() -> re.Pattern[str]:
-    """Compile the pattern of a line that is only a known heading."""
+def _compile_heading(pattern_name: str) -> re.Pattern[str]:
+    """Compile a pattern of headings, with the names of the sections in place of its words in capitals."""
+    main_names = load_clinical_lexicon()["sections"]["inside"]
+    names = "|".join(map(re.escape, sorted(_load_section_groups(), key=len, reverse=True)))
+    alternatives = {
+        "ANY_NAME": names,
+        "ANY_CAPITALS": names.upper(),
+        "MAIN_NAME": "|".join(map(str.capitalize, main_names)),
+        "MAIN_CAPITALS": "|".join(map(str.upper, main_names)),
+    }
     return re.compile(
-        rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_build_section_name_alternation()}){_CONTINUED_SUFFIX}\s*[:.]?\s*$"
-    )
-
-
-@cache
-def _compile_capital_heading_pattern() -> re.Pattern[str]:
-    """Compile the pattern of a line in capitals with a main heading among other words."""
-    main_names = "|".join(name.upper() for name in load_clinical_lexicon()["sections"]["inside"])
-    return re.compile(
-        rf"^\W*(?:[A-Z/-]+ ){{0,2}}(?P<name>{main_names})(?:\s*(?:/|AND|&)\s*[A-Z ]{{3,25}})?\s*[:.]?\s*$"
+        re.sub("|".join(alternatives), lambda word: alternatives[word.group()], get_pattern(pattern_name).pattern)
     )
 
 
 def _match_heading(text: str) -> re.Match[str] | None:
     """Match a line that is only a heading."""
-    return _compile_heading_pattern().match(text) or _compile_capital_heading_pattern().match(text)
-
-
-@cache
-def _compile_leading_heading_pattern() -> re.Pattern[str]:
-    """Compile the pattern of a known heading at the beginning of a line of text."""
-    return re.compile(
-        rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_build_section_name_alternation()}){_CONTINUED_SUFFIX}\s*(?::|\.(?=\s+[A-Z])|\s[-–]\s)\s*"
-    )
-
-
-@cache
-def _compile_embedded_heading_pattern() -> re.Pattern[str]:
-    """Compile the pattern of a heading within a paragraph: in capitals, or a main one."""
-    main_names = "|".join(name.capitalize() for name in load_clinical_lexicon()["sections"]["inside"])
-    return re.compile(
-        rf"(?:(?<=[.:;)]\s)|(?<=[.:;)]\s\s))(?:(?P<name>{_build_section_name_alternation().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])|(?:{main_names}):\s)"
-    )
+    return _compile_heading("heading_alone").match(text) or _compile_heading("heading_in_capitals").match(text)
 
 
 def _iter_lines(pages: Sequence[Page]) -> Iterator[ReportLine]:
@@ -227,7 +196,7 @@ class _SectionTracker:
         """
         if block.type == "table":
             yield from _iter_table_rows(page, block.text, start, self._section, self._group)
-        elif block.type == "heading" and not _compile_leading_heading_pattern().match(block.text):
+        elif block.type == "heading" and not _compile_heading("heading_leading").match(block.text):
             self._track_heading(block.text)
             yield self._build_line(page, start, start + len(block.text), "heading")
         else:
@@ -250,11 +219,11 @@ class _SectionTracker:
             self._enter_section(heading_match["name"])
             yield self._build_line(page, start, end, "heading")
             return
-        if heading_match := _compile_leading_heading_pattern().match(text):
+        if heading_match := _compile_heading("heading_leading").match(text):
             self._enter_section(heading_match["name"])
             yield self._build_line(page, start, start + heading_match.end(), "heading")
             start += heading_match.end()
-        elif self._section and _SIGNATURE_LINE.match(text):
+        elif self._section and get_pattern("signature_line").match(text):
             self._section, self._group = "", ""
         if page.text[start:end].strip():
             yield self._build_line(page, start, end, "text")
@@ -283,7 +252,7 @@ def _split_at_headings(page: Page, text: str, start: int, printed_starts: Sequen
             if printed_line[0].isupper()
             for cut in _list_cuts_around_heading(first, printed_line, line[:first].rstrip()[-1:] in ".:;=_*")
         }
-        embedded_cuts = {match.start() for match in _compile_embedded_heading_pattern().finditer(line)}
+        embedded_cuts = {match.start() for match in _compile_heading("heading_embedded").finditer(line)}
         cuts = sorted({0, len(line)} | heading_cuts | embedded_cuts)
         for first, last in pairwise(cuts):
             if line[first:last].strip():
@@ -295,8 +264,8 @@ def _list_cuts_around_heading(start: int, printed_line: str, is_after_sentence: 
     """Return where a heading or signature begins, and where it ends if it is the whole line."""
     if _match_heading(printed_line):
         return start, start + len(printed_line)
-    is_signature = is_after_sentence and _SIGNATURE_LINE.match(printed_line.rstrip())
-    return (start,) if is_signature or _compile_leading_heading_pattern().match(printed_line) else ()
+    is_signature = is_after_sentence and get_pattern("signature_line").match(printed_line.rstrip())
+    return (start,) if is_signature or _compile_heading("heading_leading").match(printed_line) else ()
 
 
 def _split_long_line(line: str, line_start: int, start: int, stop: int) -> Iterator[tuple[int, int]]:

@@ -12,27 +12,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import Page
-from evalkit.extraction.clinical.labelled_values import (
+from evalkit.extraction.clinical.report_statements import (
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
-    SENTENCE_END,
     SURE_CONFIDENCE,
     LocatedClinicalValue,
-    compile_lexicon_pattern,
     extract_sentence_parts,
 )
 from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine
 from evalkit.extraction.clinical_formats import (
-    ALTERATION_PATTERN,
-    GENE_FUSION_PATTERN,
-    HGVS_LIKE_PATTERN,
-    HGVS_PATTERN,
-    NO_VARIANT_PATTERN,
     find_gene_spans,
     normalise_variant,
 )
 from evalkit.extraction.field_template import TemplateField
+from evalkit.extraction.patterns import get_pattern
 from evalkit.grounding.critical_terms import DifferenceKind
 from evalkit.grounding.omitted_context import find_omitted_context
 
@@ -42,17 +37,7 @@ _MAX_GAP = 70
 _MAX_GENE_DISTANCE = 240
 #: Most characters of text that is searched at a time.
 _MAX_RUN_LENGTH = 4_000
-#: Words between a change and its gene: EGFR p.(L858R); c.5266dupC, a pathogenic variant in the BRCA1 gene.
-_GAP_TO_GENE = re.compile(r"(?:/[A-Z]\b)?(?:[\s:,(|*-]|\b(?:NM_[\d.]+|[Gg]ene|[Ee]xon \d+|[Vv]ariant|[Mm]utation)\b)*")
-_GAP_TO_GENE_AFTER = re.compile(r"[\s),\]]*(?:[\w-]+,?\s+){0,6}?(?:in|of|within|affecting)\s+(?:the\s+)?")
-_FOUND_SOMETHING = re.compile(
-    r"(?i)(?<!not )(?<!none )(?<!no )\b(?:fusion|mutation|variant|alteration)s? (?:(?:was|were) )?(?:detected|identified|found|present)\b|\bresults?\W+positive\b"
-)
-_DENIES_PATHOGENIC = re.compile(r"(?i)\bpathogenic\b")
-_POSITIVE_PATHOGENIC = re.compile(r"(?i)\bpositive\b\W+(?:for )?(?:an? )?(?:likely )?pathogenic\b")
-_HARMLESS = re.compile(r"(?i)\b(?:uncertain|VUS|benign)\b")
-_NOT_FOUND = re.compile(r"(?i)\b(?:not (?:detected|identified|found)|wild[ -]?type)\b")
-_CHANGE_PATTERNS = (GENE_FUSION_PATTERN, HGVS_LIKE_PATTERN, ALTERATION_PATTERN)
+_CHANGE_PATTERNS = ("gene_fusion", "hgvs_like", "alteration")
 _Span = tuple[int, int]
 _THREE_LETTERS = "AlaArgAsnAspCysGlnGluGlyHisIleLeuLysMetPheProSerThrTrpTyrValTer"
 _ONE_LETTER_NAMES = dict(zip(re.findall("...", _THREE_LETTERS), "ARNDCQEGHILKMFPSTWYV*", strict=True))
@@ -81,7 +66,8 @@ class _Variant:
         """True if the rest of the line calls the variant uncertain or benign."""
         line_end = self.page.text.find("\n", self.end)
         return (
-            _HARMLESS.search(self.page.text, self.end, line_end if line_end >= 0 else len(self.page.text)) is not None
+            get_pattern("harmless").search(self.page.text, self.end, line_end if line_end >= 0 else len(self.page.text))
+            is not None
         )
 
     def differs_from(self, other: _Variant) -> bool:
@@ -91,9 +77,6 @@ class _Variant:
             for mention in (self, other)
         )
         return not residues.isdisjoint(other_residues) and not self.changes & other.changes
-
-    def is_same_gene(self, other: _Variant) -> bool:
-        return not self.gene or not other.gene or self.gene == other.gene
 
 
 def _shorten_change(change: str) -> str:
@@ -117,7 +100,10 @@ def read_variants(
         yield LocatedClinicalValue(variant.page, variant.start, variant.end, variant.confidence, str(number))
     statements = [] if variants else list(_find_statements_of_none(report))
     # "Not detected" for one gene, where something else was detected, is no result of the whole report.
-    is_doubtful = any(_FOUND_SOMETHING.search(NO_VARIANT_PATTERN.sub("", line.text)) for line in report.finding_lines)
+    is_doubtful = any(
+        get_pattern("found_something").search(get_pattern("no_variant").sub("", line.text))
+        for line in report.finding_lines
+    )
     for line, match in statements[:1]:
         confidence = GUESSED_CONFIDENCE if is_doubtful else LIKELY_CONFIDENCE
         yield LocatedClinicalValue(line.page, line.start + match.start(), line.start + match.end(), confidence, "1")
@@ -127,7 +113,7 @@ def read_genes(_field: TemplateField, report: ClinicalReport, is_second_pass: bo
     """Read each gene that has a variant, once; both genes of a fusion."""
     for variant in _find_variants(report, is_second_pass):
         gene_spans = list(find_gene_spans(variant.text))
-        for start, end in gene_spans if GENE_FUSION_PATTERN.search(variant.text) else gene_spans[:1]:
+        for start, end in gene_spans if get_pattern("gene_fusion").search(variant.text) else gene_spans[:1]:
             yield LocatedClinicalValue(
                 variant.page,
                 variant.start + start,
@@ -140,45 +126,47 @@ def read_genes(_field: TemplateField, report: ClinicalReport, is_second_pass: bo
 def _find_statements_of_none(report: ClinicalReport) -> Iterator[tuple[ReportLine, re.Match[str]]]:
     """Find statements that no variant was found, in words or behind a gene."""
     for line in report.finding_lines:
-        match = NO_VARIANT_PATTERN.search(line.text)
+        match = get_pattern("no_variant").search(line.text)
         if not match and next(find_gene_spans(line.text), None):
-            match = _NOT_FOUND.search(line.text)
+            match = get_pattern("variant_not_found").search(line.text)
         if match:
             yield line, match
 
 
 def _find_variants(report: ClinicalReport, is_second_pass: bool) -> list[_Variant]:
     """Find all variants of the report, each once; a doubtful one has a low confidence."""
-    key = (_find_variants, is_second_pass)
-    if key not in report.reading_cache:
-        report.reading_cache[key] = _merge_mentions(report, is_second_pass)
-    variants: list[_Variant] = report.reading_cache[key]
-    return variants
+    return report.remember((_find_variants, is_second_pass), lambda: _merge_mentions(report, is_second_pass))
 
 
 def _merge_mentions(report: ClinicalReport, is_second_pass: bool) -> list[_Variant]:
+    # Adjacent lines of text; each table row alone.
+    runs = split_into_runs(
+        report.finding_lines,
+        lambda run, line: (
+            "row" not in (run[0].kind, line.kind)
+            and line.page is run[0].page
+            and line.start - run[-1].end <= 1
+            and line.end - run[0].start < _MAX_RUN_LENGTH
+        ),
+    )
     spans: list[_Variant] = []
     for includes_general in (False, True) if is_second_pass else (False,):
-        spans = spans or [
-            variant
-            for page, start, end, is_row in _iter_text_runs(report.finding_lines)
-            for variant in _find_variants_in_text(page, start, end, is_row, includes_general)
-        ]
+        spans = spans or [variant for run in runs for variant in _find_variants_in_text(run, includes_general)]
     # A gene that is said to have no variant, and has one: a person decides. Where only pathogenic variants are denied, an
     # uncertain or benign one contradicts nothing.
     denials = [
-        (_DENIES_PATHOGENIC.search(match.group()) is not None, _list_denied_genes(line, match))
+        (get_pattern("denies_pathogenic").search(match.group()) is not None, _list_denied_genes(line, match))
         for line, match in _find_statements_of_none(report)
     ] + [
         (False, [line.text[start:end] for start, end in find_gene_spans(line.text)])
         for line in report.finding_lines
-        if compile_lexicon_pattern("variants", "withdrawn").search(line.text)
+        if get_pattern("variant_withdrawn").search(line.text)
     ]
     # A headline of a pathogenic variant, and a gene whose only variant is called uncertain or benign.
     headline_genes = {
         line.text[start:end]
         for line in report.finding_lines
-        if _POSITIVE_PATHOGENIC.search(line.text)
+        if get_pattern("positive_pathogenic").search(line.text)
         for start, end in find_gene_spans(line.text)
     }
     genes = Counter(variant.gene for variant in _merge_variants(spans))
@@ -202,7 +190,7 @@ def _list_denied_genes(line: ReportLine, match: re.Match[str]) -> list[str]:
     """List genes without any variant by a statement; none if the statement is about one change."""
     before, after = extract_sentence_parts(line.text, *match.span())
     sentence = before + match.group() + after
-    if any(pattern.search(sentence) for pattern in _CHANGE_PATTERNS):
+    if any(get_pattern(name).search(sentence) for name in _CHANGE_PATTERNS):
         return []
     return [sentence[start:end] for start, end in find_gene_spans(sentence)]
 
@@ -215,7 +203,8 @@ def _merge_variants(variants: Iterable[_Variant]) -> list[_Variant]:
             (
                 number
                 for number, other in enumerate(merged)
-                if other.is_same_gene(variant) and (other.changes & variant.changes or other.differs_from(variant))
+                if (not other.gene or not variant.gene or other.gene == variant.gene)
+                and (other.changes & variant.changes or other.differs_from(variant))
             ),
             None,
         )
@@ -232,42 +221,18 @@ def _merge_variants(variants: Iterable[_Variant]) -> list[_Variant]:
     return merged
 
 
-def _iter_text_runs(lines: Sequence[ReportLine]) -> Iterator[tuple[Page, int, int, bool]]:
-    """Join adjacent lines of text: page, start, end, and True for a table row."""
-    run: tuple[Page, int, int] | None = None
-    for line in lines:
-        is_row = line.kind == "row"
-        if (
-            run
-            and not is_row
-            and line.page is run[0]
-            and line.start - run[2] <= 1
-            and line.end - run[1] < _MAX_RUN_LENGTH
-        ):
-            run = (*run[:2], line.end)
-            continue
-        if run:
-            yield (*run, False)
-        run = None if is_row else (line.page, line.start, line.end)
-        if is_row:
-            yield line.page, line.start, line.end, True
-    if run:
-        yield (*run, False)
-
-
-def _find_variants_in_text(
-    page: Page, start: int, end: int, is_row: bool, includes_general: bool
-) -> Iterator[_Variant]:
-    text = page.text[start:end]
+def _find_variants_in_text(lines: Sequence[ReportLine], includes_general: bool) -> Iterator[_Variant]:
+    page, start, is_row = lines[0].page, lines[0].start, lines[0].kind == "row"
+    text = page.text[start : lines[-1].end]
     gene_spans = list(find_gene_spans(text))
-    if is_row and compile_lexicon_pattern("variants", "denied").search(text):
+    if is_row and get_pattern("variant_denied").search(text):
         return
     for first, last in _group_changes(text, gene_spans):
         gene_span, is_near = _choose_gene(text, gene_spans, first, last, is_row)
-        has_hgvs = HGVS_LIKE_PATTERN.search(text, first, last)
+        has_hgvs = get_pattern("hgvs_like").search(text, first, last)
         if not has_hgvs and not (gene_span and is_near):
             continue
-        is_sure = bool(gene_span) and is_near and not (has_hgvs and not HGVS_PATTERN.search(text, first, last))
+        is_sure = bool(gene_span) and is_near and not (has_hgvs and not get_pattern("hgvs").search(text, first, last))
         gene_start, gene_end = gene_span or (first, last)
         place = start + min(first, gene_start), start + max(last, gene_end)
         if is_row or is_own_finding(page, *place, include_general=includes_general):
@@ -283,22 +248,18 @@ def _find_variants_in_text(
             )
 
 
-def _group_changes(text: str, gene_spans: Sequence[_Span]) -> Iterator[_Span]:
+def _group_changes(text: str, gene_spans: Sequence[_Span]) -> list[_Span]:
     """Join the names of one change, such as c.35G>A and p.Gly12Asp: start and end."""
     matches = sorted(
-        (match for pattern in _CHANGE_PATTERNS for match in pattern.finditer(text)),
+        (match for name in _CHANGE_PATTERNS for match in get_pattern(name).finditer(text)),
         key=lambda match: (match.start(), -match.end()),
     )
-    group: list[re.Match[str]] = []
+    disjoint: list[re.Match[str]] = []
     for match in matches:
-        if group and match.start() < group[-1].end():
-            continue
-        if group and not _is_same_change(text, group, match, gene_spans):
-            yield group[0].start(), group[-1].end()
-            group = []
-        group.append(match)
-    if group:
-        yield group[0].start(), group[-1].end()
+        if not disjoint or match.start() >= disjoint[-1].end():
+            disjoint.append(match)
+    groups = split_into_runs(disjoint, lambda group, match: _is_same_change(text, group, match, gene_spans))
+    return [(group[0].start(), group[-1].end()) for group in groups]
 
 
 def _is_same_change(
@@ -326,18 +287,18 @@ def _choose_gene(
     inside = next((span for span in gene_spans if start <= span[0] < end), None)
     before = next((span for span in reversed(gene_spans) if 0 <= start - span[1] <= _MAX_GENE_DISTANCE), None)
     after = next((span for span in gene_spans if 0 <= span[0] - end <= _MAX_GENE_DISTANCE), None)
-    if inside or (before and _GAP_TO_GENE.fullmatch(text, before[1], start)):
+    if inside or (before and get_pattern("gap_to_gene").fullmatch(text, before[1], start)):
         return inside or before, True
-    if after and _GAP_TO_GENE_AFTER.fullmatch(text, end, after[0]):
+    if after and get_pattern("gap_to_gene_after").fullmatch(text, end, after[0]):
         return after, True
-    if is_row and (before or HGVS_LIKE_PATTERN.search(text, start, end)):
+    if is_row and (before or get_pattern("hgvs_like").search(text, start, end)):
         return before or after, True
     if before:
         is_labelled = re.search(r"(?i)\bgene(?: name)?\W{0,3}$", text[: before[0]][-20:]) is not None
         # A gene in a list of genes is not the gene of the next sentence.
         is_listed = any(0 <= before[0] - other_end <= 5 for _, other_end in gene_spans)
         return before, is_labelled or not (is_listed or re.search(r"[.;]\s", text[before[1] : start]))
-    return after if after and not SENTENCE_END.search(text, end, after[0]) else None, False
+    return after if after and not get_pattern("sentence_end").search(text, end, after[0]) else None, False
 
 
 def is_own_finding(page: Page, start: int, end: int, *, include_general: bool = False) -> bool:
@@ -350,5 +311,5 @@ def is_own_finding(page: Page, start: int, end: int, *, include_general: bool = 
         return False
     before, after = extract_sentence_parts(page.text, start, end)
     sentence = before + page.text[start:end] + after
-    is_general = compile_lexicon_pattern("variants", "general").search(sentence)
-    return not compile_lexicon_pattern("variants", "elsewhere").search(sentence) and (include_general or not is_general)
+    is_general = get_pattern("variant_general").search(sentence)
+    return not get_pattern("variant_elsewhere").search(sentence) and (include_general or not is_general)

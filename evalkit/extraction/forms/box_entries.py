@@ -20,6 +20,7 @@ from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.formats import correct_misread_digits, normalise_currency, normalise_value
 from evalkit.extraction.forms.form_labels import FormLabel
 from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, group_into_rows, make_match_key
+from evalkit.extraction.patterns import get_pattern
 
 #: Farthest distance of an entry below its label, in heights of the label's line.
 _MAX_ENTRY_DEPTH = 12.0
@@ -54,10 +55,8 @@ _MAX_RUN_WORDS = 6
 _VALUE_NUMBERS = ("first", "second")
 #: Farthest distance of a tick from its label, in heights of the label's line.
 _MAX_TICK_DISTANCE = 5.0
-_DIGIT = re.compile(r"\d")
-_DOLLAR_SIGN = re.compile(r"^[$S§8]$")
-_STREET_LINE = re.compile(r"(?:\d|p\.? ?o\.? ?box|rural|rr \d)", re.IGNORECASE)
-_CITY_LINE = re.compile(r"[A-Z]{2}\.? +\d{5}(?:-\d{4})?\b")
+#: A dollar sign, and what OCR reads in its place.
+_DOLLAR_SIGNS = ("$", "S", "§", "8")
 
 
 @dataclass(frozen=True)
@@ -165,15 +164,7 @@ def locate_entry_area(
         other for other in others if other.form_box is not None or other.letter_count >= _MIN_PASSAGE_LETTERS
     ]
     left_edge = label.x0 - (0.5 if label.has_box_number else 1.0) * label_height
-    has_right_neighbour = any(
-        other.x0 > label.x1 and other.y0 < label.y1 + 1.5 * label_height and other.y1 > label.y0
-        for other in bounding_labels
-    )
     column_end = _find_next_column_start(label, bounding_labels, sheet_edge)
-    line_x1 = min(
-        (other.x0 for other in others if other.x0 >= label.x1 and other.y0 < label.y1 and other.y1 > label.y0),
-        default=sheet_edge,
-    )
     lower_edges = [
         other.y0
         for other in others
@@ -193,30 +184,26 @@ def locate_entry_area(
         ),
         default=sheet_edge,
     )
-    foreign_cells = frozenset(
-        word.ruled_cell_number
-        for other in others
-        if other.form_box
-        for word in other.words
-        if word.ruled_cell_number != ruled_cell
-    )
-    is_right_bounded = has_right_neighbour or ruled_cell > 0
-    x1 = min(right_edge, column_end) - 0.2 * label_height
-    is_cell_shared = ruled_cell > 0 and any(
-        word.ruled_cell_number == ruled_cell for other in others if other.form_box for word in other.words
-    )
+    label_cells = {word.ruled_cell_number for other in others if other.form_box for word in other.words}
     return EntryArea(
         label,
-        left_edge,
-        label.y0 - 0.4 * label_height,
-        x1,
-        bottom_edge + 0.2 * label_height,
-        is_right_bounded,
-        ruled_cell,
-        is_cell_shared,
-        foreign_cells,
-        printed_words,
-        line_x1,
+        x0=left_edge,
+        y0=label.y0 - 0.4 * label_height,
+        x1=min(right_edge, column_end) - 0.2 * label_height,
+        y1=bottom_edge + 0.2 * label_height,
+        is_right_bounded=ruled_cell > 0
+        or any(
+            other.x0 > label.x1 and other.y0 < label.y1 + 1.5 * label_height and other.y1 > label.y0
+            for other in bounding_labels
+        ),
+        ruled_cell=ruled_cell,
+        is_cell_shared=ruled_cell > 0 and ruled_cell in label_cells,
+        foreign_cells=frozenset(label_cells - {ruled_cell}),
+        printed_words=printed_words,
+        line_x1=min(
+            (other.x0 for other in others if other.x0 >= label.x1 and other.y0 < label.y1 and other.y1 > label.y0),
+            default=sheet_edge,
+        ),
     )
 
 
@@ -338,7 +325,12 @@ def _read_formatted_entry(
                 candidate
                 for candidate in _iter_value_runs(field, row, is_ocr_corrected=is_ocr_corrected)
                 if not _is_within_sentence(candidate[0], sheet, taken_word_indices)
-                and not _is_printed_number(field, candidate[0], area)
+                # The printed number of a box whose label was not found is no entry.
+                and not (
+                    field.format in ("currency", "pattern")
+                    and len(candidate[0]) == 1
+                    and candidate[0][0].text in area.printed_words
+                )
                 and (field.format != "currency" or sum(word.x1 <= candidate[0][0].x0 for word in plain_words) < 2)
             ]
             if line_candidate and (
@@ -346,7 +338,10 @@ def _read_formatted_entry(
             ):
                 break
             if candidates:
-                best = min(candidates, key=lambda candidate: _measure_horizontal_gap(candidate[0], label))
+                best = min(
+                    candidates,
+                    key=lambda candidate: max(label.x0 - candidate[0][-1].x1, candidate[0][0].x0 - label.x1, 0),
+                )
                 has_rival = any(not {w.index for w in run} & {w.index for w in best[0]} for run, _ in candidates)
                 return _build_formatted_entry(field, best, is_ocr_corrected, has_rival)
             if field.format == "currency" and row in rows_below and len(plain_words) >= 2:
@@ -380,11 +375,6 @@ def _find_value_after_label(
     return (run, value) if is_sure and not _is_within_sentence(run, sheet, taken_word_indices) else None
 
 
-def _is_printed_number(field: TemplateField, run: Sequence[FormWord], area: EntryArea) -> bool:
-    """Return True if a value may be the printed number of a box whose label was not found."""
-    return field.format in ("currency", "pattern") and len(run) == 1 and run[0].text in area.printed_words
-
-
 def _iter_value_runs(
     field: TemplateField, row: Sequence[FormWord], *, is_ocr_corrected: bool
 ) -> Iterator[tuple[tuple[FormWord, ...], str]]:
@@ -411,7 +401,7 @@ def _iter_value_runs(
 
 def _parse_run(field: TemplateField, run: Sequence[FormWord], *, is_ocr_corrected: bool) -> str | None:
     """Return the run's text if it is in the field's format; None otherwise."""
-    text = " ".join(word.text for word in run if not _DOLLAR_SIGN.match(word.text) or len(run) == 1).strip(" .,;:'")
+    text = " ".join(word.text for word in run if word.text not in _DOLLAR_SIGNS or len(run) == 1).strip(" .,;:'")
     if field.format == "currency" and not _is_single_amount(run):
         return None
     if is_ocr_corrected:
@@ -421,7 +411,7 @@ def _parse_run(field: TemplateField, run: Sequence[FormWord], *, is_ocr_correcte
         text = text if "-" in text else text.replace(" ", "")
     elif field.format == "currency":
         text = re.sub(r"(?<=[.,])\s+|\s+(?=[.,])", "", text)
-    return text if field.normalise(text) and (field.format != "currency" or _DIGIT.search(text)) else None
+    return text if field.normalise(text) and (field.format != "currency" or re.search(r"\d", text)) else None
 
 
 def _is_single_amount(run: Sequence[FormWord]) -> bool:
@@ -481,11 +471,6 @@ def _is_doubtful_reading(field: TemplateField, run: Sequence[FormWord], value: s
         or is_point_missing
         or (is_amount and digit_count <= 2 and confidence < _SPECK_CONFIDENCE)
     )
-
-
-def _measure_horizontal_gap(run: Sequence[FormWord], label: FormLabel) -> float:
-    x0, x1 = run[0].x0, run[-1].x1
-    return max(label.x0 - x1, x0 - label.x1, 0.0)
 
 
 def _compute_center_y(row: Sequence[FormWord]) -> float:
@@ -590,34 +575,34 @@ def _is_printed_word(match_key: str, printed_words: frozenset[str]) -> bool:
 def _select_words_below_label(row: Sequence[FormWord], area: EntryArea) -> Sequence[FormWord]:
     """Select the words up to the first wide gap.
 
-    If the area is limited on the right, a gap before letters does not count.
+    If the area is limited on the right, a gap before letters does not count: first and last name may be in two columns,
+    but an amount after a gap belongs to another box.
     """
-    for gap_index, (before, after) in enumerate(pairwise(row), 1):
-        # First and last name may be in two columns; an amount after a gap belongs to another box.
-        if after.x0 - before.x1 > 3 * before.height and not (area.is_right_bounded and after.match_key.isalpha()):
-            row = row[:gap_index]
-            break
-    return row
+    runs = split_into_runs(
+        row,
+        lambda run, word: (
+            word.x0 - run[-1].x1 <= 3 * run[-1].height or (area.is_right_bounded and word.match_key.isalpha())
+        ),
+    )
+    return runs[0] if runs else ()
 
 
 def _select_connected_rows(rows: Sequence[tuple[FormWord, ...]], area: EntryArea) -> list[tuple[FormWord, ...]]:
-    """Select the first rows without a wide gap between them, if near the label."""
-    connected_rows: list[tuple[FormWord, ...]] = []
-    for row in rows:
-        if connected_rows:
-            word_height = max(word.height for word in connected_rows[-1])
-            # There may be space below a name, but none between the lines of an address.
-            if (
-                _compute_center_y(row) - _compute_center_y(connected_rows[-1])
-                > (7.5 if len(connected_rows) == 1 else 4.0) * word_height
-            ):
-                break
-        connected_rows.append(row)
-    is_near_label = connected_rows and (
-        area.ruled_cell
-        or _compute_center_y(connected_rows[0]) - area.label.y1 < _MAX_BLOCK_DEPTH * area.label.line_height
+    """Select the first rows without a wide gap between them, if near the label.
+
+    There may be space below a name, but none between the lines of an address.
+    """
+    blocks = split_into_runs(
+        rows,
+        lambda block, row: (
+            _compute_center_y(row) - _compute_center_y(block[-1])
+            <= (7.5 if len(block) == 1 else 4.0) * max(word.height for word in block[-1])
+        ),
     )
-    return connected_rows if is_near_label else []
+    is_near_label = blocks and (
+        area.ruled_cell or _compute_center_y(rows[0]) - area.label.y1 < _MAX_BLOCK_DEPTH * area.label.line_height
+    )
+    return blocks[0] if is_near_label else []
 
 
 def find_address_blocks(sheet: FormSheet, taken_word_indices: set[int]) -> Iterator[list[list[FormWord]]]:
@@ -632,7 +617,7 @@ def find_address_blocks(sheet: FormSheet, taken_word_indices: set[int]) -> Itera
         for piece in split_into_runs(row, lambda run, word: word.x0 - run[-1].x1 < _MAX_WORD_GAP * word.height)
     ]
     for number, last_line in enumerate(lines):
-        block = [last_line] if _CITY_LINE.search(" ".join(word.text for word in last_line)) else []
+        block = [last_line] if get_pattern("city_line").search(" ".join(word.text for word in last_line)) else []
         for line in reversed(lines[:number]) if block else ():
             top, height = block[0][0], block[0][0].height
             if abs(line[0].x0 - top.x0) < height and 0 < top.center_y - line[0].center_y < _MAX_LINE_STEP * height:
@@ -645,7 +630,11 @@ def split_address(rows: Sequence[Sequence[FormWord]]) -> tuple[Sequence[Sequence
     """Split the lines of a name with address into name, street and city lines."""
     start = _find_address_line_index([" ".join(word.text for word in row) for row in rows])
     end = next(
-        (number for number, row in enumerate(rows) if _CITY_LINE.search(" ".join(word.text for word in row))),
+        (
+            number
+            for number, row in enumerate(rows)
+            if get_pattern("city_line").search(" ".join(word.text for word in row))
+        ),
         len(rows),
     )
     return rows[:start], rows[start:end], rows[end : end + 1]
@@ -653,7 +642,12 @@ def split_address(rows: Sequence[Sequence[FormWord]]) -> tuple[Sequence[Sequence
 
 def _find_address_line_index(lines: Sequence[str]) -> int:
     """Return the index of the address's first line; the name has at least one line."""
-    for line_number, line in enumerate(lines[1:], 1):
-        if _STREET_LINE.match(line) or _CITY_LINE.search(line):
-            return line_number
-    return 1 if len(lines) > 1 else len(lines)
+    further_lines = enumerate(lines[1:], 1)
+    return next(
+        (
+            number
+            for number, line in further_lines
+            if get_pattern("street_line").match(line) or get_pattern("city_line").search(line)
+        ),
+        min(len(lines), 1),
+    )

@@ -150,7 +150,10 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
             return readings
         is_last_attempt = self.attempt_number > 2
         wanted_fields = template.get_fields_by_need(FieldNeed.REQUIRED) if is_last_attempt else template.fields
-        wanted_names = [field.name for field in wanted_fields if _is_missing_or_unreliable(readings.get(field.name))]
+        sure_names = {
+            name for name, reading in readings.items() if reading.entry.is_valid and reading.confidence >= 0.5
+        }
+        wanted_names = {field.name for field in wanted_fields} - sure_names
         second_readings = read_form(
             sheet, template, allow_misspellings=True, entry_height_factor=1.6 if is_last_attempt else 1.0
         )
@@ -240,10 +243,6 @@ def _merge_readings(
     return merged
 
 
-def _is_missing_or_unreliable(reading: FormFieldReading | None) -> bool:
-    return reading is None or not reading.entry.is_valid or reading.confidence < 0.5
-
-
 def _iter_form_fields(readings: Mapping[str, FormFieldReading], page_number: int) -> Iterator[PlacedFormField]:
     for name, reading in readings.items():
         yield PlacedFormField(
@@ -289,7 +288,7 @@ def build_template_prompt_data(template: FieldTemplate) -> dict[str, Any]:
                 "name": field.name,
                 "description": field.description,
                 "need": field.need.value,
-                "format": field.pattern or field.format,
+                "format": field.pattern.pattern if field.pattern else field.format,
                 "location": field.location,
             }
             for field in template.fields

@@ -117,7 +117,15 @@ def _match_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellin
         for label in _find_text_matches(sheet, text, None, allow_misspellings=allow_misspellings)
         if label.match_score >= max(min_score, 0.8)
     ]
-    disjoint_labels = _select_disjoint_labels(labels)
+    # Best and longest first, numbered preferred.
+    labels.sort(
+        key=lambda label: (
+            label.match_score * label.letter_count + (6 if label.has_box_number else 0),
+            label.match_score,
+        ),
+        reverse=True,
+    )
+    disjoint_labels = select_disjoint(labels, lambda label: label.words)
     return (*disjoint_labels, *_match_boxes_by_number(sheet, template, disjoint_labels))
 
 
@@ -147,19 +155,6 @@ def _match_boxes_by_number(
                 break
 
 
-def _select_disjoint_labels(labels: Sequence[FormLabel]) -> list[FormLabel]:
-    """Select labels that share no word: best and longest first, numbered preferred."""
-    best_first = sorted(
-        labels,
-        key=lambda label: (
-            label.match_score * label.letter_count + (6 if label.has_box_number else 0),
-            label.match_score,
-        ),
-        reverse=True,
-    )
-    return select_disjoint(best_first, lambda label: label.words)
-
-
 def _find_text_matches(
     sheet: FormSheet, text: str, form_box: TemplateBox | None, *, allow_misspellings: bool
 ) -> Iterator[FormLabel]:
@@ -178,11 +173,11 @@ def _find_text_matches(
                 continue
             matched, words = best
             numbered_match = _attach_box_number(sheet, words, box_number, has_joined_number=has_joined_number)
-            if numbered_match is None or (
-                box_number
-                and not numbered_match[1]
-                and _is_unreliable_match(sheet, word, text_key, allow_misspellings=allow_misspellings)
-            ):
+            # A short and inexact label, or a title: only the box's number shows that it is a label.
+            needs_number = word.height > _TITLE_HEIGHT_FACTOR * sheet.line_height or (
+                len(text_key) < 8 and word.match_key != text_key and not allow_misspellings
+            )
+            if numbered_match is None or (box_number and not numbered_match[1] and needs_number):
                 continue
             words, has_box_number = numbered_match
             yield FormLabel(
@@ -213,12 +208,6 @@ def _attach_box_number(
     if sheet.is_ocr_text and len(number_word.text) <= 3:
         return (number_word, *words), False  # a misread number, which is no entry
     return None if _BOX_NUMBER.fullmatch(number_word.match_key) and len(number_word.text) <= 3 else (words, False)
-
-
-def _is_unreliable_match(sheet: FormSheet, word: FormWord, text_key: str, *, allow_misspellings: bool) -> bool:
-    """Return True if the words may not be a label: short and inexact, or a title."""
-    is_short = len(text_key) < 8 and word.match_key != text_key and not allow_misspellings
-    return is_short or word.height > _TITLE_HEIGHT_FACTOR * sheet.line_height
 
 
 def _add_symbols_between(sheet: FormSheet, words: tuple[FormWord, ...]) -> tuple[FormWord, ...]:

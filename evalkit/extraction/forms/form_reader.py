@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from itertools import pairwise
@@ -43,6 +43,7 @@ from evalkit.extraction.forms.form_labels import (
     group_fields_by_box,
 )
 from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
+from evalkit.extraction.patterns import get_pattern
 
 #: Template and type of documents that fit no other template.
 GENERIC_FORM = "OTHER"
@@ -68,13 +69,6 @@ _UNLABELLED_CONFIDENCE = 0.92
 _MAX_SPACE = 0.6
 #: Evidence from which the confidence in the form's type is 1.
 _CERTAIN_EVIDENCE = 0.6
-_FORM_NUMBER = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}(?:-[A-Z0-9]{1,5})?|W-?\d\w*")
-_YEAR = re.compile(r"20\d\d")
-_MONTH_OR_REVISION = re.compile(
-    r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?|rev\.?|revised|\(rev\.?", re.IGNORECASE
-)
-_TAX_OFFICE_WORDS = re.compile(r"Department of the Treasury|Internal Revenue Service|\birs\.gov\b", re.IGNORECASE)
-_INSTRUCTION_HEADING = re.compile(r"\binstructions? (?:for|to)\b|\bnotice to (?:employee|recipient)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -120,7 +114,7 @@ def is_continuation_page(page: Page, template: FieldTemplate) -> bool:
     """
     text = page.text[:4000]
     return (
-        bool(_INSTRUCTION_HEADING.search(text))
+        bool(get_pattern("form_instructions").search(text))
         or not page.text.strip()
         or make_match_key(template.name) in make_match_key(text)
     )
@@ -325,7 +319,7 @@ def _keep_digits(text: str) -> str:
 
 def is_tax_office_form_page(page: Page) -> bool:
     """Return True if the page names the IRS or the Treasury, as official forms do."""
-    return bool(_TAX_OFFICE_WORDS.search(page.text))
+    return bool(get_pattern("tax_office").search(page.text))
 
 
 def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: bool) -> dict[str, FormFieldReading]:
@@ -443,7 +437,7 @@ def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
 def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
     own_key = make_match_key(template.signs[0])
     return any(
-        _FORM_NUMBER.fullmatch(next_word.text.strip(",.")) and make_match_key(next_word.text) != own_key
+        get_pattern("form_number").fullmatch(next_word.text.strip(",.")) and make_match_key(next_word.text) != own_key
         for word in sheet.words
         if word.match_key == "form"
         for next_word in sheet.get_next_two_words(word)[:1]
@@ -488,7 +482,7 @@ def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTempl
             float("inf"),
         ]
         parts += [
-            sheet.copy_with_words(word for word in words if left <= word.center_x < right)
+            replace(sheet, words=tuple(word for word in words if left <= word.center_x < right))
             for left, right in pairwise(column_edges)
         ]
     return parts
@@ -508,7 +502,10 @@ def _split_sheet_by_title(sheet: FormSheet, likely_templates: Sequence[FieldTemp
     if len(tops) < 2:
         return [sheet]
     parts = [
-        sheet.copy_with_words(word for word in sheet.words if word.center_y < tops[0] or top <= word.center_y < bottom)
+        replace(
+            sheet,
+            words=tuple(word for word in sheet.words if word.center_y < tops[0] or top <= word.center_y < bottom),
+        )
         for top, bottom in pairwise([*tops, float("inf")])
     ]
     detected = [_detect_form(part, likely_templates) for part in parts]
@@ -525,13 +522,16 @@ def _select_anchor_labels(labels: Sequence[FormLabel], template: FieldTemplate) 
     This is the first field, unless OCR lost its label on some of the forms.
     """
     required_names = [field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED)]
-    labels_by_name = {name: [label for label in labels if _is_label_of(label, name)] for name in required_names}
+    labels_by_name = {
+        name: [
+            label
+            for label in labels
+            if label.form_box and label.form_box.fields[0].name == name and label.letter_count >= 8
+        ]
+        for name in required_names
+    }
     usual_count = sorted(map(len, labels_by_name.values()))[-2]
     return min(labels_by_name.values(), key=lambda group: abs(len(group) - usual_count))
-
-
-def _is_label_of(label: FormLabel, field_name: str) -> bool:
-    return label.form_box is not None and label.form_box.fields[0].name == field_name and label.letter_count >= 8
 
 
 def _find_lower_form_top(sheet: FormSheet, labels: Sequence[FormLabel], above: FormLabel, below: FormLabel) -> float:
@@ -630,26 +630,11 @@ def _read_tax_year(
     Years within dates, running text or "Rev. January 2022" do not count. None if there is no year.
     """
     title_words = [word for sign in template.signs[:2] for word in find_best_text_occurrence(sheet, sign)]
-    best: tuple[float, FormEntry, float] | None = None
+    candidates: list[tuple[float, FormEntry]] = []
     for row in sheet.rows:
-        if _is_prose_row(row):
-            continue
         for run in _iter_year_runs(row, allow_misspellings=allow_misspellings):
             word_before = sheet.get_word_left_of(run[0])
-            if (
-                word_before is not None
-                and run[0].x0 - word_before.x1 < 2 * run[0].height
-                and _is_date_word(word_before)
-            ):
-                continue
-            next_words = sheet.get_next_two_words(run[-1])[:1]
-            if (
-                next_words
-                and next_words[0].text.startswith(("-", "/"))
-                and next_words[0].x0 - run[-1].x1 < run[-1].height
-            ):
-                continue
-            if any(word.index in taken_word_indices for word in run):
+            if any(word.index in taken_word_indices for word in run) or _is_part_of_date(sheet, run, word_before):
                 continue
             relative_height = max(word.height for word in run) / sheet.line_height
             title_distance = min(
@@ -661,27 +646,35 @@ def _read_tax_year(
             )
             label_bonus = 1.0 if word_before is not None and word_before.match_key in ("year", "calendar") else 0.0
             score = min(relative_height, 3.0) - 2 * title_distance + label_bonus
-            if best is None or score > best[0]:
-                text = "".join(word.text for word in run).strip("().,;:")
-                best = score, FormEntry((tuple(run),), text, is_valid=True), min(word.confidence for word in run)
-    return FormFieldReading(best[1], round(0.95 * (0.4 + 0.6 * best[2]), 3)) if best else None
+            candidates.append((score, _build_valid_entry(run, "".join(word.text for word in run).strip("().,;:"))))
+    if not candidates:
+        return None
+    entry = max(candidates, key=lambda candidate: candidate[0])[1]
+    return FormFieldReading(entry, round(0.95 * (0.4 + 0.6 * min(word.confidence for word in entry.words)), 3))
 
 
-def _is_date_word(word: FormWord) -> bool:
-    """Return True for a word before the year of a date or revision, such as a month."""
-    return bool(_MONTH_OR_REVISION.fullmatch(word.text.strip("(,"))) or word.text.endswith("/")
+def _is_part_of_date(sheet: FormSheet, run: Sequence[FormWord], word_before: FormWord | None) -> bool:
+    """Return True if a month or a revision is before a year, or a dash behind it."""
+    next_words = sheet.get_next_two_words(run[-1])[:1]
+    return (
+        word_before is not None
+        and run[0].x0 - word_before.x1 < 2 * run[0].height
+        and bool(
+            get_pattern("month_or_revision").fullmatch(word_before.text.strip("(,")) or word_before.text.endswith("/")
+        )
+    ) or any(word.text.startswith(("-", "/")) and word.x0 - run[-1].x1 < run[-1].height for word in next_words)
 
 
 def _iter_year_runs(row: Sequence[FormWord], *, allow_misspellings: bool) -> Iterator[tuple[FormWord, ...]]:
-    """Yield the years in a row: one word, two halves, or four single digits."""
-    for start, word in enumerate(row):
+    """Yield the years in a row that is no running text: one word, two halves, or four single digits."""
+    for start, word in enumerate(row if not _is_prose_row(row) else ()):
         for size in (1, 2, 4) if allow_misspellings or word.height > 0.012 else (1, 2):
             run = tuple(row[start : start + size])
             if len(run) < size or any(b.x0 - a.x1 > 0.9 * a.height for a, b in pairwise(run)):
                 continue
             if size > 1 and any(len(piece.text) != 4 // size for piece in run):
                 continue
-            if _YEAR.fullmatch("".join(piece.text for piece in run).strip("().,;:")):
+            if get_pattern("form_year").fullmatch("".join(piece.text for piece in run).strip("().,;:")):
                 yield run
 
 

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 from typing import Any, TypeVar
@@ -83,26 +83,18 @@ class FormSheet:
 
     page: Page
     words: tuple[FormWord, ...]
+    label_cache: dict[Any, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+    """Labels found on the sheet, filled by ``find_labels``."""
 
     @classmethod
     def from_page(cls, page: Page) -> FormSheet:
         """Build a sheet of all words on a page."""
         return cls(page, tuple(_build_deskewed_words(page)))
 
-    def copy_with_words(self, words: Iterable[FormWord]) -> FormSheet:
-        """Copy the sheet with these words only."""
-        indices = {word.index for word in words}
-        return FormSheet(self.page, tuple(word for word in self.words if word.index in indices))
-
     @property
     def is_ocr_text(self) -> bool:
         """True if the page's text comes from OCR."""
         return self.page.status is PageStatus.OCR
-
-    @cached_property
-    def label_cache(self) -> dict[Any, Any]:
-        """Cache of the labels found on the sheet, filled by ``find_labels``."""
-        return {}
 
     @cached_property
     def line_height(self) -> float:
@@ -137,20 +129,20 @@ class FormSheet:
         return [word.center_y for word in words], words
 
     @cached_property
-    def _next_two_words_by_index(self) -> dict[int, tuple[FormWord, ...]]:
-        return {row[index].index: row[index + 1 : index + 3] for row in self.rows for index in range(len(row))}
-
-    @cached_property
-    def _previous_word_by_index(self) -> dict[int, FormWord]:
-        return {row[index].index: row[index - 1] for row in self.rows for index in range(1, len(row))}
+    def _neighbours_by_index(self) -> dict[int, tuple[FormWord | None, tuple[FormWord, ...]]]:
+        return {
+            word.index: (row[position - 1] if position else None, row[position + 1 : position + 3])
+            for row in self.rows
+            for position, word in enumerate(row)
+        }
 
     def get_next_two_words(self, word: FormWord) -> tuple[FormWord, ...]:
         """Return the next two words in the word's row, the nearest first."""
-        return self._next_two_words_by_index[word.index]
+        return self._neighbours_by_index[word.index][1]
 
     def get_word_left_of(self, word: FormWord) -> FormWord | None:
         """Return the word to the left in the word's row; None if it is the first."""
-        return self._previous_word_by_index.get(word.index)
+        return self._neighbours_by_index[word.index][0]
 
     def get_words_within(self, x0: float, y0: float, x1: float, y1: float) -> list[FormWord]:
         """Return the words whose middles are in the rectangle, from top to bottom."""

@@ -1,4 +1,4 @@
-"""List of decisions, reviews, openings and purges: who, when, with which versions.
+"""List of decisions, reviews, openings, purges and events of the log: who, when, with which versions.
 
 One row per event.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 from evalkit.classification.document_result import DocumentResult
 from evalkit.errors import EvalkitError
+from evalkit.pipeline.event_log import hash_event_file, read_events
 from evalkit.pipeline.purge import PurgeRecord, read_purge_records
 from evalkit.review.case_files import read_numbered_reviews, read_packet
 from evalkit.review.ground_truth import Review, ReviewedAnswer, hash_review_file, is_simulated_reviewer
@@ -21,7 +22,7 @@ from evalkit.store import RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder, OutputIn
 
 #: The columns of each event: no quote, note or word of a document, but file names may name a patient.
 EVENT_COLUMNS = (
-    "event",  # decided (by the arbiter), reviewed, opened, purged
+    "event",  # decided (by the arbiter), reviewed, opened, purged, logged (an event of the folder's log)
     "at",
     "who",  # a reviewer, or the model that answered
     "role",  # the reviewer's, at that time
@@ -30,7 +31,7 @@ EVENT_COLUMNS = (
     "doc_id",
     "document_sha256",
     "revision",
-    "outcome",  # a decision of the arbiter, or a review's outcome
+    "outcome",  # a decision of the arbiter, a review's outcome, or an event's kind
     "machine_said",
     "decided",
     "seconds_active",
@@ -66,6 +67,7 @@ def list_audit_events_and_problems(output_folder: OutputFolder) -> tuple[list[Au
         events += [
             event for record in read_purge_records(output_folder) for event in _iterate_purge_record_events(record)
         ]
+        events += _iterate_logged_events(output_folder)
     except EvalkitError as error:
         problems.append(str(error))
     return sorted(
@@ -158,6 +160,21 @@ def _iterate_purge_record_events(record: PurgeRecord) -> Iterator[AuditEvent]:
                 sha256=review.sha256,
                 prev_sha256=review.prev_sha256,
             )
+
+
+def _iterate_logged_events(output_folder: OutputFolder) -> Iterator[AuditEvent]:
+    for number, event in enumerate(read_events(output_folder), 1):
+        yield _create_event(
+            "logged",
+            at=event.recorded_at,
+            who=event.recorded_by,
+            revision=number,
+            outcome=event.kind,
+            decided=event.stratum or None,
+            versions="; ".join(f"{name} {value}" for name, value in sorted(event.facts.items())),
+            sha256=hash_event_file(output_folder, number),
+            prev_sha256=event.prev_sha256,
+        )
 
 
 def _summarise_answer(kind: str, answer: ReviewedAnswer | None) -> str | None:

@@ -75,6 +75,7 @@ from evalkit.store import (
     OutputIndex,
     ReviewChainHead,
     bundle_file_name,
+    event_file_name,
     ground_truth_file_name,
     list_numbered_files_or_raise_on_gap,
     list_unrecognised_names,
@@ -231,6 +232,8 @@ def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[I
                 f"it does not follow the review before it: {explanation}",
                 "Restore both files from a backup: they are never changed.",
             )
+        if review.signature and review.signature.record_sha256 != review.compute_record_digest():
+            yield IntegrityFault(name, "its signature belongs to another record", _RESTORE_REMEDY)
         previous_sha256 = hash_review_file(output_folder, case_id, revision)
     yield from _run_check_as_faults(
         packet_file_name(case_id), partial(_check_reviewed_packet, output_folder, case_id, chain)
@@ -542,7 +545,17 @@ def _check_against_export(
     purged_sha256s = {
         stored_record.sha256 for record in purge_records for chain in record.chains for stored_record in chain.reviews
     }
+    present_events = {
+        hashlib.sha256(output_folder.read_bytes(name)).hexdigest()
+        for name in output_folder.list_json_files(EVENTS_FOLDER)
+    }
     for exported_event in exported_events:
+        if exported_event.event == "logged" and exported_event.sha256 not in present_events:
+            yield IntegrityFault(
+                event_file_name(exported_event.revision or 0),
+                "this event of the log was changed since the export, or is missing",
+                _RESTORE_REMEDY,
+            )
         if (
             exported_event.event == "reviewed"
             and exported_event.sha256 not in purged_sha256s

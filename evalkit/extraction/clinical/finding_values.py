@@ -1,0 +1,382 @@
+"""Offline readers of findings: margins, grades, stage and sizes; then those with names, stains and tests.
+
+A size of an earlier examination, a distance, a slice thickness or a limit of a guideline is no size of a lesion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+
+from evalkit.extraction.clinical.report_statements import (
+    GUESSED_CONFIDENCE,
+    LIKELY_CONFIDENCE,
+    SURE_CONFIDENCE,
+    FieldReader,
+    LocatedClinicalValue,
+    ReportPassage,
+    extract_sentence_parts,
+    get_passages,
+    read_labelled_values,
+)
+from evalkit.extraction.clinical.report_structure import ClinicalReport, PageTextSpan, ReportLine, load_clinical_lexicon
+from evalkit.extraction.clinical_formats import normalise_lab_result, normalise_margin_status, normalise_marker_result
+from evalkit.extraction.field_template import TemplateField
+from evalkit.extraction.formats import normalise_value
+from evalkit.extraction.patterns import get_pattern
+from evalkit.grounding.critical_terms import DifferenceKind
+from evalkit.grounding.omitted_context import find_omitted_context
+
+#: Function that yields start and end of a field's values in a passage's text.
+PassageReader = Callable[[ReportPassage], Iterator[tuple[int, int]]]
+
+
+def make_passage_reader(find_spans: PassageReader) -> FieldReader:
+    """Build a reader that finds values at labels, then anywhere in the report's passages."""
+
+    def read_passages(
+        field: TemplateField, report: ClinicalReport, is_second_pass: bool
+    ) -> Iterator[LocatedClinicalValue]:
+        yield from read_labelled_values(field, report, is_second_pass)
+        for passage in get_passages(report):
+            for start, end in find_spans(passage):
+                if field.normalise(passage.text[start:end]) is not None:
+                    yield LocatedClinicalValue(
+                        passage.page, passage.start + start, passage.start + end, LIKELY_CONFIDENCE
+                    )
+
+    return read_passages
+
+
+def find_margin_spans(passage: ReportPassage) -> Iterator[tuple[int, int]]:
+    """Find clauses that state whether a margin is involved, not those that only give a distance."""
+    has_topic = get_pattern("margin_topic").search(passage.topic) is not None
+    for start, end in passage.iter_clauses():
+        clause = passage.text[start:end]
+        is_about_margins = get_pattern("margin_word").search(clause) or (
+            has_topic and not get_pattern("statement_subject").match(clause)
+        )
+        state = normalise_margin_status(clause) if is_about_margins else None
+        if state and not state[0].isdigit() and not get_pattern("untold").match(clause):
+            yield start + len(clause) - len(clause.lstrip(" -•*\t")), start + len(clause.rstrip(" .,;:\t"))
+
+
+def find_grade_spans(passage: ReportPassage) -> Iterator[tuple[int, int]]:
+    """Find each grade and each degree of differentiation of the tumor."""
+    for match in get_pattern("stated_grade").finditer(passage.text):
+        if not get_pattern("other_lesion").search(passage.text, max(match.start() - 60, 0), match.start()):
+            yield match.span()
+
+
+def read_stages(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
+    """Read pathologic categories, also on several lines; then labelled stages and stage groups."""
+    passages = get_passages(report)
+    readings = []
+    for number, passage in enumerate(passages):
+        for match in get_pattern("tumor_category").finditer(passage.text):
+            end = get_pattern("category_after").match(passage.text, match.end()).end()  # type: ignore[union-attr]
+            further_spans = _find_further_categories(passages[number : number + 4]) if end == match.end() else ()
+            start_on_page, end_on_page = passage.start + match.start(), passage.start + end
+            readings.append(
+                LocatedClinicalValue(
+                    passage.page, start_on_page, end_on_page, LIKELY_CONFIDENCE, continued_spans=further_spans
+                )
+            )
+    yield from sorted(readings, key=lambda reading: "N" not in reading.text)
+    yield from make_passage_reader(_find_stage_groups)(field, report, is_second_pass)
+
+
+def _find_further_categories(passages: Sequence[ReportPassage]) -> tuple[PageTextSpan, ...]:
+    """Find the first N and the first M category that begin a line, on the first passage's page."""
+    spans: dict[str, PageTextSpan] = {}
+    for passage in passages:
+        match = get_pattern("further_category").search(passage.text, 0, 40)
+        if match and passage.page is passages[0].page:
+            span = (passage.page, passage.start + match.start(), passage.start + match.end())
+            spans.setdefault("M" if "M" in match.group() else "N", span)
+    return tuple(spans[category] for category in "NM" if category in spans)
+
+
+def _find_stage_groups(passage: ReportPassage) -> Iterator[tuple[int, int]]:
+    for match in get_pattern("stated_stage_group").finditer(passage.text):
+        yield match.span()
+
+
+def find_tumor_size_spans(passage: ReportPassage) -> Iterator[tuple[int, int]]:
+    """Find the sizes of the tumor itself."""
+    for match in get_pattern("tumor_size").finditer(passage.text):
+        yield match.span(match.lastgroup or 0)
+
+
+def read_all_sizes(
+    _field: TemplateField, report: ClinicalReport, _is_second_pass: bool
+) -> Iterator[LocatedClinicalValue]:
+    """Read the present size of each lesion.
+
+    A size that the findings and the conclusion both name is read once. A size that only the conclusion has, or that is
+    ten times another part's, is doubtful.
+    """
+    counts_by_section: Counter[tuple[float, str]] = Counter()
+    counts: Counter[float] = Counter()
+    for line in report.finding_lines:
+        for start, end in _iter_cell_spans(line):
+            for match in get_pattern("lesion_size").finditer(line.page.text, start, end):
+                if not _is_size_of_lesion(line, *match.span()):
+                    continue
+                millimetres = _measure_largest_dimension(match.group())
+                counts_by_section[millimetres, line.section] += 1
+                if counts_by_section[millimetres, line.section] <= counts[millimetres]:
+                    continue
+                sizes_elsewhere = {size for size, section in counts_by_section if section != line.section}
+                is_doubtful = bool(sizes_elsewhere) and (
+                    line.section in ("impression", "conclusion")
+                    or not sizes_elsewhere.isdisjoint((round(millimetres / 10, 1), millimetres * 10))
+                )
+                counts[millimetres] += 1
+                yield LocatedClinicalValue(
+                    line.page,
+                    *match.span(),
+                    GUESSED_CONFIDENCE if is_doubtful else LIKELY_CONFIDENCE,
+                    str(counts.total()),
+                )
+
+
+def _iter_cell_spans(line: ReportLine) -> Iterator[tuple[int, int]]:
+    """Find the cells of a row that are of the present examination, or the whole line."""
+    headers = line.column_headers
+    dates = {
+        normalise_value(match.group(), "date") or ""
+        for header in headers
+        if (match := get_pattern("date_in_header").search(header))
+        and not any(map(get_pattern("present_column").search, headers))
+    }
+    for cell in line.cells:
+        date = get_pattern("date_in_header").search(cell.column_header)
+        is_earlier_date = date and (normalise_value(date.group(), "date") or "") != max(dates, default=None)
+        if not (is_earlier_date or get_pattern("earlier_column").match(cell.column_header)):
+            yield cell.start, cell.end
+    if not line.cells:
+        yield line.start, line.end
+
+
+def _is_size_of_lesion(line: ReportLine, start: int, end: int) -> bool:
+    before, after = extract_sentence_parts(line.page.text, start, end)
+    former = list(get_pattern("size_former").finditer(before))
+    is_former = bool(former) and not get_pattern("size_present").search(before, former[-1].end())
+    is_second_size = (
+        get_pattern("lesion_size").search(before) is not None and re.search(r"\b(?:was|were)\s*$", before) is not None
+    )
+    difference = find_omitted_context(line.page.text, start, end)
+    return not (
+        is_former
+        or is_second_size
+        or get_pattern("size_former_after").match(after)
+        or get_pattern("size_other_before").search(before)
+        or get_pattern("size_other_after").match(after)
+        or (difference and difference.kind is DifferenceKind.NEGATION)
+    )
+
+
+def _measure_largest_dimension(size: str) -> float:
+    """Return the largest dimension in millimetres, rounded as the impression does."""
+    factor = 10 if re.search(r"(?i)cm|centi", size) else 1
+    largest = max(float(number) for number in re.findall(r"\d*\.?\d+", size)) * factor
+    return float(round(largest)) if largest >= 10 else round(largest, 1)
+
+
+def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
+    """Read the result of each known stain, in its table row or after its name.
+
+    The second pass also reads history and method sections, and results without a colon or similar sign.
+    """
+    for line in report.body_lines if is_second_pass else report.finding_lines:
+        if _load_first_marker_words().isdisjoint(re.findall(r"[a-z0-9]+", line.text.lower())):
+            continue
+        if line.kind == "row" and (row_readings := list(_read_marker_row(line))):
+            yield from row_readings
+            continue
+        name_matches = [
+            (match, name) for name, pattern in _compile_marker_patterns() for match in pattern.finditer(line.text)
+        ]
+        name_matches.sort(key=lambda pair: (pair[0].start(), -pair[0].end()))
+        leading_results = _find_leading_results(line, [match for match, _ in name_matches])
+        names_without_result: list[str] = []
+        for number, (match, name) in enumerate(name_matches):
+            if number and match.start() < name_matches[number - 1][0].end():
+                continue
+            # A result before the next stain may be the first word of a list.
+            result_end = next(
+                (
+                    lead
+                    if (lead := leading_results.get(other.start(), (0,))[0] - line.start) >= match.end()
+                    else other.start()
+                    for other, _ in name_matches[number + 1 :]
+                    if other.start() >= match.end()
+                ),
+                len(line.text),
+            )
+            names = [*names_without_result, name]
+            # "MLH1, PMS2 and MSH2 retained": one result of several stains.
+            is_listed = get_pattern("list_separator").fullmatch(line.text, match.end(), result_end) is not None
+            leading_result = leading_results.get(match.start())
+            names_without_result = names if is_listed and not leading_result else []
+            span = None if is_listed else _find_marker_result(line, match.end(), result_end, is_second_pass)
+            confidence = GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
+            if leading_result:
+                share = ((line.page, *span),) if span else ()
+                yield LocatedClinicalValue(line.page, *leading_result, confidence, name, share)
+            elif span:
+                yield from (LocatedClinicalValue(line.page, *span, confidence, name) for name in names)
+        for match in get_pattern("triple_negative").finditer(line.text):
+            span = (line.start + match.start(), line.start + match.end())
+            yield from (
+                LocatedClinicalValue(line.page, *span, LIKELY_CONFIDENCE, name) for name in ("ER", "PR", "HER2")
+            )
+
+
+def _find_leading_results(line: ReportLine, stains: Sequence[re.Match[str]]) -> dict[int, tuple[int, int]]:
+    """Find the result before a list of stains, by the start of each listed stain in the line."""
+    spans: dict[int, tuple[int, int]] = {}
+    result: re.Match[str] | None = None
+    for end, stain in zip([0, *(stain.end() for stain in stains)], stains, strict=False):
+        if not get_pattern("listed_stain_end").fullmatch(line.text, end, stain.start()):
+            result = get_pattern("result_before_list").search(line.text, end, stain.start())
+        if result:
+            spans[stain.start()] = (line.start + result.start("result"), line.start + result.end("result"))
+    return spans
+
+
+def _read_marker_row(line: ReportLine) -> Iterator[LocatedClinicalValue]:
+    name_cell = next((cell for cell in line.cells if cell.text), None)
+    if name_cell is None:
+        return
+    name, name_end = next(
+        (
+            (name, m.end())
+            for name, pattern in _compile_marker_patterns()
+            if (m := pattern.match(name_cell.text)) and len(name_cell.text) - m.end() < 14
+        ),
+        ("", 0),
+    )
+    result_spans = [
+        (cell.start, cell.end)
+        for cell in line.cells
+        if cell.start > name_cell.start and cell.text and normalise_marker_result(cell.text)
+    ]
+    # The result may begin in the cell of the name: "ER positive," beside "98%".
+    words_after_name = name_cell.text[name_end:].lstrip(" :,")
+    if normalise_marker_result(words_after_name):
+        result_spans.insert(0, (name_cell.start + len(name_cell.text) - len(words_after_name), name_cell.end))
+    if name and result_spans:
+        yield LocatedClinicalValue(line.page, result_spans[0][0], result_spans[-1][1], SURE_CONFIDENCE, name)
+
+
+def _find_marker_result(line: ReportLine, start: int, end: int, is_second_pass: bool) -> tuple[int, int] | None:
+    """Find the result in the clause after a stain's name; None if there is none.
+
+    ``start`` and ``end``: the text between this stain's name and the next, within the line.
+    """
+    text = get_pattern("leader").sub(lambda dots: ":".ljust(len(dots.group())), line.text[start:end])
+    if not is_second_pass and not get_pattern("result_start").match(text):
+        return None
+    clause_end = get_pattern("sentence_end").search(text)
+    clause = text[: clause_end.start()] if clause_end else text
+    result_text = clause.strip(" :=,-\t")
+    result_text = re.sub(r"[\s,(]+(?:and|by|with)?[\s(]*$", "", result_text)
+    if not result_text or normalise_marker_result(result_text) is None or len(result_text) > 120:
+        return None
+    position = start + text.index(result_text)
+    return line.start + position, line.start + position + len(result_text)
+
+
+@cache
+def _load_first_marker_words() -> frozenset[str]:
+    """Collect the first words of stains' names, to skip lines without any."""
+    names = [name.lower() for row in load_clinical_lexicon()["marker"] for name in row["words"]]
+    return frozenset(re.split(r"[^a-z0-9]", name)[0] for name in names) | {"triple"}
+
+
+@cache
+def _compile_marker_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    def compile_names(words: Iterable[str]) -> re.Pattern[str]:
+        # Short names match only in capitals: "er" in small letters is another word.
+        exact = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if len(word) <= 3)
+        loose = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if len(word) > 3)
+        alternatives = "|".join(filter(None, (f"(?i:{loose})" if loose else "", exact)))
+        return re.compile(rf"(?<![\w-])(?:{alternatives})(?!\w|\+\w|-(?!(?:positive|negative)\b)\w)")
+
+    return tuple((row["name"], compile_names(row["words"])) for row in load_clinical_lexicon()["marker"])
+
+
+def read_lab_results(
+    _field: TemplateField, report: ClinicalReport, is_second_pass: bool
+) -> Iterator[LocatedClinicalValue]:
+    """Read laboratory results: in table rows, or in text with a reference range.
+
+    A value spans the row from the result to the last cell. In tables without a known header a row needs a unit and a
+    range; the second pass reads the others too.
+    """
+    for line in report.finding_lines:
+        if line.kind == "row":
+            yield from _read_lab_row(line, is_second_pass)
+            continue
+        whole_line_match = get_pattern("lab_line").fullmatch(line.text)
+        pattern = (
+            get_pattern("corrected_result")
+            if get_pattern("lab_correction").search(line.text)
+            else get_pattern("lab_result_with_range")
+        )
+        for match in (whole_line_match,) if whole_line_match else pattern.finditer(line.text):
+            name = _clean_test_name(match["name"])
+            if name and normalise_lab_result(match["value"]):
+                start, end = match.span("value")
+                yield LocatedClinicalValue(line.page, line.start + start, line.start + end, LIKELY_CONFIDENCE, name)
+
+
+def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
+    cells = [cell for cell in line.cells if cell.text]
+    if not cells:
+        return
+    result_columns = [cell for cell in line.cells if get_pattern("result_column").match(cell.column_header)]
+    name_cell = next(
+        (
+            cell
+            for cell in cells
+            if cell not in result_columns and get_pattern("test_name_column").search(cell.column_header)
+        ),
+        cells[0],
+    )
+    if not re.match(r"(?:% ?)?[A-Za-z]", name_cell.text) or ":" in name_cell.text:
+        return
+    is_result_table = bool(result_columns) and bool(
+        get_pattern("test_name_column").search(name_cell.column_header) or not name_cell.column_header
+    )
+    result_cell = next(
+        (
+            cell
+            for cell in cells
+            if cell is not name_cell
+            and normalise_lab_result(cell.text)
+            and (
+                get_pattern("result_column").match(cell.column_header)
+                if is_result_table
+                else re.match(r"[<>≤≥]?\s*\d+(?:[.,]\d+)*(?!\S*\s*[-–]\s*\d)", cell.text)
+            )
+        ),
+        None,
+    )
+    if result_cell is None:
+        return
+    start, end = result_cell.start, cells[-1].end
+    # A number that becomes part of the name is a second result, such as a share beside a count: the range is of one of them.
+    row_match = get_pattern("lab_line").fullmatch(f"test {line.page.text[start:end]}")
+    is_whole_row = row_match is not None and row_match["name"] == "test"
+    if is_result_table or is_whole_row or is_second_pass:
+        confidence = SURE_CONFIDENCE if is_result_table else LIKELY_CONFIDENCE if is_whole_row else GUESSED_CONFIDENCE
+        yield LocatedClinicalValue(line.page, start, end, confidence, _clean_test_name(name_cell.text))
+
+
+def _clean_test_name(text: str) -> str:
+    return re.sub(r"(?i)^(?:and|cbc|the)\s+", "", " ".join(text.split())).strip(" .,:;-")[:60]

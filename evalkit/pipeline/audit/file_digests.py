@@ -1,0 +1,434 @@
+"""Digests of all record files of an output folder, and comparison of the folder with them later.
+
+Names of files may name patients. So a list of digests contains, instead of a document's name, its hash with the folder's
+salt: ``reviews/3fa9c27d51be.second/0001.json``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any
+
+from typing_extensions import override
+
+from evalkit.classification.document_result import DocumentResult
+from evalkit.classification.patient_keys import load_or_create_patient_salt
+from evalkit.classification.v5_arbiter import Decision
+from evalkit.core.records import StrictRecord
+from evalkit.errors import EvalkitError, StoreError
+from evalkit.pipeline.purge import PurgeRecord, read_purge_records
+from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
+from evalkit.review.case_files import read_review_status
+from evalkit.review.ground_truth import build_silver_ground_truth, find_newest_revision
+from evalkit.review.loaders import read_result
+from evalkit.review.opinions import CaseOpinions
+from evalkit.store import (
+    ATTENTION_CHECKS_FOLDER,
+    BUNDLES_FOLDER,
+    CONVERTED_FOLDER,
+    EVENTS_FOLDER,
+    EXTRACTIONS_FOLDER,
+    GROUND_TRUTH_FOLDER,
+    INTENDED_USE_FILE,
+    PACKETS_FOLDER,
+    PRODUCTION_LABELS_FILE,
+    PURGE_RECORDS_FOLDER,
+    RESULTS_FOLDER,
+    REVIEWS_FOLDER,
+    ROSTER_FILE,
+    SAMPLE_DRAWS_FOLDER,
+    TEMPLATE_REVIEWS_FOLDER,
+    TEMPLATES_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    encode_canonical_json,
+    encode_indented_json,
+)
+
+#: The folders whose files a list of digests covers, each with what it contains.
+COVERED_FOLDERS: Mapping[str, str] = {
+    BUNDLES_FOLDER: "texts of documents",
+    CONVERTED_FOLDER: "converted documents",
+    RESULTS_FOLDER: "results",
+    EXTRACTIONS_FOLDER: "extracted fields",
+    PACKETS_FOLDER: "cases",
+    REVIEWS_FOLDER: "reviews",
+    GROUND_TRUTH_FOLDER: "ground truths",
+    ATTENTION_CHECKS_FOLDER: "attention checks",
+    SAMPLE_DRAWS_FOLDER: "draws",
+    EVENTS_FOLDER: "events of the log",
+    PURGE_RECORDS_FOLDER: "records of purges",
+    TEMPLATES_FOLDER: "templates",
+    TEMPLATE_REVIEWS_FOLDER: "reviews of templates",
+}
+_COVERED_FILES = (ROSTER_FILE, PRODUCTION_LABELS_FILE, INTENDED_USE_FILE)
+#: Files to which entries are added in the course of the work.
+_GROWING_FILES = (ROSTER_FILE, PRODUCTION_LABELS_FILE)
+#: Folders whose files are numbered, and so name no document.
+_NUMBERED_FOLDERS = frozenset((SAMPLE_DRAWS_FOLDER, EVENTS_FOLDER, PURGE_RECORDS_FOLDER))
+_PREFIX_BY_FOLDER = {PACKETS_FOLDER: "sme_packet_", GROUND_TRUTH_FOLDER: "gt_"}
+_HASH_DIGITS = 12
+_CASE_PATTERN = re.compile(r"[A-Za-z0-9_-]+")
+_STATUS_PATTERN = re.compile(rb'("review_status": ?")[a-z_]+"')
+_SILVER_PATTERN = re.compile(rb'"AUTO_ACCEPTED".*"inclusion_probability": ?([0-9.e-]+)', re.DOTALL)
+_STATUSES = (b"pending", b"in_review", b"deferred", b"completed")
+_NEW_DOSSIER_REMEDY = "Restore the file from a backup, or make a new dossier if the change was intended."
+
+
+class FolderDigests(StrictRecord):
+    """Digests of the record files of an output folder at one moment."""
+
+    files: dict[str, str]
+    """SHA-256 (hex) of each file's bytes, by the file's name with hashed document names."""
+    entries: dict[str, tuple[str, ...]]
+    """Keyed hash of each entry of the files to which entries are added, by file name."""
+    documents: dict[str, str]
+    """Beginning of the SHA-256 of each document's bytes, by the hash of its name, so that a purge can be recognised."""
+    silver_probabilities: dict[str, float]
+    """Probability of an audit of each accepted answer that nobody had reviewed, which later reviews overwrite."""
+
+    def count_by_folder(self) -> Counter[str]:
+        """Count the files of each covered folder."""
+        return Counter(name.partition("/")[0] for name in self.files if "/" in name)
+
+    def compute_folder_digest(self, folder: str) -> str:
+        """Compute the SHA-256 (hex) of the sorted list of a folder's names and digests."""
+        lines = sorted(f"{name} {digest}\n" for name, digest in self.files.items() if name.startswith(f"{folder}/"))
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file that is not as the digests say."""
+
+    file: str
+    what: str
+    remedy: str = _NEW_DOSSIER_REMEDY
+
+
+@dataclass(frozen=True)
+class FolderChanges:
+    """Differences of an output folder from earlier digests."""
+
+    changed: tuple[ChangedFile, ...]
+    """Files that were changed or removed, except by a purge or by later work."""
+    added: Mapping[str, int]
+    """Numbers of files that later work added, by what they are, such as ``reviews``."""
+    purged_count: int
+    """Number of files that recorded purges removed."""
+    notes: tuple[str, ...]
+    """Sentences about changes that later work explains."""
+
+
+class FileNameHasher:
+    """Replaces document names in file names by hashes with the folder's salt."""
+
+    def __init__(self, output_folder: OutputFolder) -> None:
+        self._salt = load_or_create_patient_salt(output_folder)
+        self._name_by_hash: dict[str, str] = {}
+        self._hash_by_name: dict[str, str] = {}
+
+    def hash_text(self, text: str) -> str:
+        """Hash a text with the salt; the text can be found again with ``reveal``."""
+        if text not in self._hash_by_name:
+            digest = hmac.digest(self._salt, text.encode("utf-8", "surrogateescape"), "sha256").hex()[:_HASH_DIGITS]
+            self._hash_by_name[text], self._name_by_hash[digest] = digest, text
+        return self._hash_by_name[text]
+
+    def hash_file_name(self, name: str) -> str:
+        """Replace the document's name in a file name by its hash."""
+        folder, _, rest = name.partition("/")
+        if not rest or folder in _NUMBERED_FOLDERS:
+            return name
+        prefix = _PREFIX_BY_FOLDER.get(folder, "")
+        case = rest.removeprefix(prefix) if rest.startswith(prefix) else ""
+        match = _CASE_PATTERN.match(case)
+        if match is None:  # evalkit did not choose this name
+            return f"{folder}/{self.hash_text(rest)}"
+        return f"{folder}/{prefix}{self.hash_text(match[0])}{case[match.end() :]}"
+
+    def reveal(self, hashed_name: str) -> str:
+        """Put document names back into a file name, as far as they are known."""
+        return re.sub(
+            rf"[0-9a-f]{{{_HASH_DIGITS}}}", lambda match: self._name_by_hash.get(match[0], match[0]), hashed_name
+        )
+
+
+def compute_file_digest(content: bytes) -> str:
+    """Compute the digest of a file's content: SHA-256 (hex)."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def iterate_record_files(output_folder: OutputFolder) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of every file that the digests cover."""
+    for folder in COVERED_FOLDERS:
+        if output_folder.has_folder(folder):
+            yield from output_folder.iterate_files_recursively(folder)
+    for name in _COVERED_FILES:
+        if output_folder.has_file(name):
+            yield name, output_folder.read_bytes(name)
+
+
+def compute_folder_digests(output_folder: OutputFolder, hasher: FileNameHasher) -> FolderDigests:
+    """Compute the digests of an output folder as it is now. UsageError, StoreError."""
+    files, entries, silver_probabilities = {}, {}, {}
+    for name, content in iterate_record_files(output_folder):
+        files[hasher.hash_file_name(name)] = compute_file_digest(content)
+        if name in _GROWING_FILES:
+            entries[name] = _hash_entries(hasher, name, content)
+        if name.startswith(GROUND_TRUTH_FOLDER) and (match := _SILVER_PATTERN.search(content)):
+            case_id = PurePath(name).stem.removeprefix(_PREFIX_BY_FOLDER[GROUND_TRUTH_FOLDER])
+            silver_probabilities[hasher.hash_text(case_id)] = float(match[1])
+    documents = {}
+    with OutputIndex(output_folder) as index:
+        sha256_by_doc_id = {row["doc_id"]: str(row["sha256"] or "") for row in index.list_documents()}
+    checks = [(case_id, sha256_by_doc_id.get(doc_id, "")) for case_id, doc_id in _list_checks(output_folder)]
+    for name, sha256 in (*sha256_by_doc_id.items(), *checks):
+        documents[hasher.hash_text(name)] = sha256[:_HASH_DIGITS]
+    return FolderDigests(files=files, entries=entries, documents=documents, silver_probabilities=silver_probabilities)
+
+
+def _list_checks(output_folder: OutputFolder) -> list[tuple[str, str]]:
+    with suppress(EvalkitError):  # `verify_integrity` reports it
+        return list(iterate_check_case_and_doc_ids(output_folder))
+    return []
+
+
+def _hash_entries(hasher: FileNameHasher, name: str, content: bytes) -> tuple[str, ...]:
+    """Hash each entry of a file that grows; () if the file is damaged.
+
+    Digests of login codes are left out: a new code changes nothing that a reviewer has signed.
+    """
+    try:
+        tables = {key: table for key, table in json.loads(content).items() if isinstance(table, dict)}
+    except (ValueError, AttributeError, RecursionError):
+        return ()
+    rows = [
+        [table_name, key, None if (name, table_name) == (ROSTER_FILE, "reviewers") else value]
+        for table_name, table in tables.items()
+        for key, value in table.items()
+    ]
+    return tuple(sorted(hasher.hash_text(encode_canonical_json(row).decode()) for row in rows))
+
+
+# ------------------------------------------------------------------------------------------------------ comparison
+
+
+class FolderComparison:
+    """Comparison of an output folder with the digests that were taken of it earlier."""
+
+    def __init__(self, output_folder: OutputFolder, recorded: FolderDigests) -> None:
+        self._output_folder, self._recorded = output_folder, recorded
+        self._hasher = FileNameHasher(output_folder)
+        self._present = compute_folder_digests(output_folder, self._hasher)
+        self._past_folder = PastOutputFolder(output_folder, recorded, self._hasher)
+        self._added = self._present.files.keys() - recorded.files.keys()
+        self._reviewed_since = {_get_document_hash(name) for name in self._added if name.startswith(REVIEWS_FOLDER)}
+        self._new_purges = self._read_new_purges()
+
+    @property
+    def past_folder(self) -> PastOutputFolder:
+        """The output folder as it was when the digests were taken."""
+        return self._past_folder
+
+    def _read_new_purges(self) -> list[PurgeRecord]:
+        old_count = self._recorded.count_by_folder()[PURGE_RECORDS_FOLDER]
+        with suppress(StoreError):  # `verify_integrity` reports it
+            return read_purge_records(self._output_folder)[old_count:]
+        return []
+
+    def find_changes(self) -> FolderChanges:
+        """Tell what was changed or removed from what later work and purges explain."""
+        changed: list[ChangedFile] = []
+        notes: list[str] = []
+        purged_beginnings = {str(record.sha256)[:_HASH_DIGITS] for record in self._new_purges}
+        purged_reviews = {
+            review.sha256 for record in self._new_purges for chain in record.chains for review in chain.reviews
+        }
+        purged_count = 0
+        for name, digest in self._recorded.files.items():
+            present_digest = self._present.files.get(name)
+            if present_digest == digest:
+                continue
+            shown_name = self._hasher.reveal(name)
+            folder = name.partition("/")[0]
+            is_gone = present_digest is None
+            if is_gone and self._recorded.documents.get(_get_document_hash(name)) in purged_beginnings - {""}:
+                purged_count += 1
+                if folder == RESULTS_FOLDER and _get_document_hash(name) in self._present.documents:
+                    changed.append(
+                        ChangedFile(shown_name, "a record says that it was purged, but the index still lists it")
+                    )
+                if folder == REVIEWS_FOLDER and digest not in purged_reviews:
+                    changed.append(ChangedFile(shown_name, "it was changed before the document was purged"))
+            elif not is_gone and folder == SAMPLE_DRAWS_FOLDER and self._is_draw_of_purge(name):
+                notes.append(f"{name} was changed, as the purge of a document that it lists does")
+            elif not is_gone and name in _GROWING_FILES:
+                changed += self._compare_entries(name, notes)
+            elif folder in (GROUND_TRUTH_FOLDER, TEMPLATES_FOLDER) and self._is_reviewed_since(name):
+                pass  # it follows from the reviews, and `verify_integrity` compares it with them
+            elif not (folder == PACKETS_FOLDER and self._is_packet_explained(name, shown_name, is_gone=is_gone)):
+                what = "it is missing" if is_gone else "it was changed"
+                changed.append(ChangedFile(shown_name, f"{what} since the dossier was made"))
+        added = Counter(COVERED_FOLDERS.get(name.partition("/")[0], name) for name in self._added)
+        return FolderChanges(tuple(changed), added, purged_count, tuple(notes))
+
+    def _is_draw_of_purge(self, name: str) -> bool:
+        number = int(PurePath(name).stem)
+        return any(draw.draw == number for record in self._new_purges for draw in record.draws)
+
+    def _is_reviewed_since(self, name: str) -> bool:
+        return _get_document_hash(name) in self._reviewed_since
+
+    def _compare_entries(self, name: str, notes: list[str]) -> Iterator[ChangedFile]:
+        recorded, present = (Counter(digests.entries.get(name, ())) for digests in (self._recorded, self._present))
+        lost_count, added_count = (recorded - present).total(), (present - recorded).total()
+        if lost_count and not (name == PRODUCTION_LABELS_FILE and self._new_purges):
+            yield ChangedFile(name, f"{lost_count} of its entries were changed or removed since the dossier was made")
+        elif added_count or lost_count or name == ROSTER_FILE:
+            notes.append(
+                f"{name} was changed: {added_count} entries added, {lost_count} purged, or login codes replaced"
+            )
+        else:
+            yield ChangedFile(name, "it was changed since the dossier was made")
+
+    def _is_packet_explained(self, name: str, shown_name: str, *, is_gone: bool) -> bool:
+        """Return True if only the packet's status differs, and the status fits the reviews.
+
+        True too if it was an attention check that nobody had answered, and that was withdrawn.
+        """
+        case_id = PurePath(shown_name).stem.removeprefix(_PREFIX_BY_FOLDER[PACKETS_FOLDER])
+        was_reviewed = any(
+            recorded_name.startswith(f"{REVIEWS_FOLDER}/{self._hasher.hash_text(case_id)}/")
+            for recorded_name in self._recorded.files
+        )
+        if is_gone:
+            return not was_reviewed and self._output_folder.has_file(f"{ATTENTION_CHECKS_FOLDER}/{case_id}.json")
+        try:
+            status = read_review_status(self._output_folder, case_id)
+            stored = self._output_folder.read_json(shown_name, max_schema_version=10**6)
+        except EvalkitError:
+            return False
+        is_same = compute_file_digest(self._past_folder.read_bytes(shown_name)) == self._recorded.files[name]
+        return is_same and (stored.get("review_status") == "completed") == (status == "completed")
+
+
+def _get_document_hash(hashed_name: str) -> str:
+    """Get the hash of the document's name in a file name; empty if there is none."""
+    match = re.search(rf"[0-9a-f]{{{_HASH_DIGITS}}}", hashed_name)
+    return match[0] if match else ""
+
+
+class PastOutputFolder(OutputFolder):
+    """Read-only view of an output folder as it was when digests were taken of it.
+
+    Files that were added later do not exist in it. The status of a case, and ground truth that later reviews replaced, are
+    as they were. Files that were changed in another way are as they are now.
+    """
+
+    def __init__(self, output_folder: OutputFolder, recorded: FolderDigests, hasher: FileNameHasher) -> None:
+        """``hasher`` must have hashed the names of all present files."""
+        self.root, self.database_url = output_folder.root, output_folder.database_url
+        self._folder, self._recorded, self._hasher = output_folder, recorded, hasher
+        self._past_names = sorted(map(hasher.reveal, recorded.files))
+
+    @override
+    def has_folder(self, subfolder: str | None = None) -> bool:
+        return self._folder.has_folder(subfolder)
+
+    @override
+    def has_file(self, name: str) -> bool:
+        if name.partition("/")[0] in COVERED_FOLDERS or name in _COVERED_FILES:
+            return self._hasher.hash_file_name(name) in self._recorded.files
+        return self._folder.has_file(name)
+
+    @cached_property
+    def _names_by_folder(self) -> Mapping[str, frozenset[str]]:
+        """The names (without path) in each folder and subfolder."""
+        names_by_folder: dict[str, set[str]] = {}
+        for name in self._past_names:
+            parts = name.split("/")
+            for depth in range(1, len(parts)):
+                names_by_folder.setdefault("/".join(parts[:depth]), set()).add(parts[depth])
+        return {folder: frozenset(names) for folder, names in names_by_folder.items()}
+
+    @override
+    def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
+        if subfolder is None:
+            return self._folder.list_file_and_folder_names()
+        return set(self._names_by_folder.get(subfolder, ()))
+
+    @override
+    def list_json_files(self, subfolder: str) -> list[str]:
+        return sorted(
+            f"{subfolder}/{name}" for name in self.list_file_and_folder_names(subfolder) if name.endswith(".json")
+        )
+
+    @override
+    def list_subfolder_names(self, subfolder: str) -> list[str]:
+        names = self.list_file_and_folder_names(subfolder)
+        return sorted(name for name in names if f"{subfolder}/{name}" in self._names_by_folder)
+
+    @override
+    def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
+        recorded_digest = self._recorded.files.get(self._hasher.hash_file_name(name))
+        folder = name.partition("/")[0]
+        if recorded_digest is None or folder not in (PACKETS_FOLDER, GROUND_TRUTH_FOLDER):
+            return self._folder.read_bytes(name, max_bytes)
+        content = self._folder.read_bytes(name) if self._folder.has_file(name) else b""
+        if compute_file_digest(content) != recorded_digest:
+            if folder == PACKETS_FOLDER:
+                candidates = (_STATUS_PATTERN.sub(rb"\g<1>" + status + b'"', content) for status in _STATUSES)
+                content = next(
+                    (candidate for candidate in candidates if compute_file_digest(candidate) == recorded_digest),
+                    content,
+                )
+            elif past_truth := self._rebuild_ground_truth(name):
+                content = past_truth
+        return content[:max_bytes]
+
+    def _rebuild_ground_truth(self, name: str) -> bytes | None:
+        """Build ground truth from the reviews of that time, or from the accepted answer.
+
+        None if the reviews left none, or for fields and templates.
+        """
+        case_id = PurePath(name).stem.removeprefix(_PREFIX_BY_FOLDER[GROUND_TRUTH_FOLDER])
+        if find_newest_revision(self, case_id):
+            record = CaseOpinions.read(self, case_id).build_ground_truth()
+        else:
+            result = read_result(self, case_id) if self.has_file(f"{RESULTS_FOLDER}/{case_id}.json") else None
+            record = (
+                build_silver_ground_truth(
+                    result,
+                    accepted_at=result.times["finished_at"],
+                    inclusion_probability=self._recorded.silver_probabilities.get(self._hasher.hash_text(case_id)),
+                )
+                if isinstance(result, DocumentResult) and result.decision is Decision.AUTO_ACCEPT
+                else None
+            )
+        return encode_indented_json(record.model_dump(mode="json")) if record else None
+
+    @override
+    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
+        yield from ((name, self.read_bytes(name)) for name in self._past_names if name.startswith(f"{subfolder}/"))
+
+    @override
+    def get_modification_time(self, name: str) -> float | None:
+        return self._folder.get_modification_time(name)
+
+    def _refuse_change(self, *_arguments: Any, **_options: Any) -> Any:
+        raise StoreError(
+            "the past of an output folder cannot be changed", code="STORE-PAST", remedy="Report this error."
+        )
+
+    remove_file = remove_folder = hold_run_lock = hold_write_lock = _refuse_change
+    _write_atomically = _create_atomically_if_absent = _refuse_change
