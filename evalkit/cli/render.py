@@ -228,7 +228,6 @@ def render_sample(draw: Draw, by: str, format_queue_command: Callable[[], str]) 
     yield f"{drawn_count} documents wait in the queue: {format_queue_command()}"
 
 
-<<<<<<< HEAD
 def render_proposal(outcome: ProposalOutcome) -> Iterator[Printable]:
     """Render a proposal of weights: figures of both weights, what was left out, obstacles."""
     challenge, facts = outcome.challenge, outcome.challenge.facts
@@ -256,7 +255,8 @@ def render_proposal(outcome: ProposalOutcome) -> Iterator[Printable]:
     yield from (f"Not to be promoted: {obstacle}" for obstacle in challenge.obstacles)
     if not challenge.obstacles:
         yield f"{outcome.file_name} may be promoted: evalkit learn promote --by NAME"
-=======
+
+
 def render_audits_for_precision(precision: AuditsForPrecision) -> Iterator[Printable]:
     """Render how many more audits a precision of the accepted documents' error rate takes."""
     known = (
@@ -271,7 +271,6 @@ def render_audits_for_precision(precision: AuditsForPrecision) -> Iterator[Print
         yield f"Only {precision.unseen_count} accepted documents are left to draw: process more documents first."
     else:
         yield f"Draw them at once with `evalkit sample {precision.more_audits}`, or wait until runs have drawn so many."
->>>>>>> main
 
 
 def render_attention_checks(rows: Sequence[Sequence[str]], requested_count: int) -> Iterator[Printable]:

@@ -31,7 +31,6 @@ from benchmarks.labelled_texts import NOT_LEARNED, collect_classifier_texts, exa
 from benchmarks.measuring import DATA, ROOT, bundles_of
 from benchmarks.packets import TITLED, Packet, packets
 from classification.keyword_vote import keyword_vote
-from evalkit.evaluation.acceptance_threshold import compute_expected_calibration_error, tabulate_reliability
 from rich.console import Console
 from rich.table import Table
 
@@ -53,12 +52,8 @@ from evalkit.documents import DocumentBundle
 from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.evaluation import metrics, plots
-<<<<<<< HEAD
-from evalkit.evaluation.intervals import compute_error_rate_upper_bound, estimate_by_bootstrap
-=======
 from evalkit.evaluation.confidence_calibration import compute_expected_calibration_error, tabulate_reliability
 from evalkit.evaluation.intervals import estimate_by_bootstrap, estimate_proportion
->>>>>>> main
 from evalkit.issue import IssueSeverity
 from evalkit.pipeline.supplied_labels import TypedPageRange
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from commands import evalkit_command
-from evalkit.evaluation.acceptance_threshold import certify_acceptance_threshold, measure_confidence_calibration
 from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated_document, labels, study, truth
 from places import open_folder
 from sklearn.metrics import f1_score
@@ -20,10 +19,7 @@ from statements.reviewing import break_template, build_sound_template, review_wi
 from typer.testing import CliRunner
 
 from evalkit.cli import app
-<<<<<<< HEAD
-=======
 from evalkit.evaluation.confidence_calibration import measure_confidence_calibration
->>>>>>> main
 from evalkit.evaluation.document_type_scores import score_document_types
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.report import (
