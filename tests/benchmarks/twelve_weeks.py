@@ -38,6 +38,8 @@ from benchmarks.first_contact.twelve_weeks import (
     list_poison_kinds,
     poison,
 )
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 from rich.console import Console
 from rich.table import Table
 
@@ -51,6 +53,7 @@ from evalkit.classification.offline.model_weights import (
 )
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.evaluation import plots
 from evalkit.evaluation.learning import (
     AnsweredFile,
     Challenge,
@@ -62,7 +65,7 @@ from evalkit.evaluation.learning import (
 
 SOURCES = ("mtsamples", "synthetic")
 FILES_A_WEEK, AUDITED_SHARE, EXPERT_ERRORS, ANSWERS = 40, 0.2, 0.03, 100
-POISONED_WEEKS, LEARNED_WEEKS = (3, 4, 5, 6), 8
+POISONED_WEEKS, ANSWERED_WEEKS = (3, 4, 5, 6), 12
 """A week of these is poisoned; as many weeks are answered when the challenger is proposed."""
 SALT = "benchmark"
 _MONDAY = date(2026, 1, 5)
@@ -262,7 +265,7 @@ def measure_poisoning(replay: Replay, kind: str, seed: int) -> dict[str, Any] | 
         return None
     answered = [
         file
-        for week in range(1, LEARNED_WEEKS + 1)
+        for week in range(1, ANSWERED_WEEKS + 1)
         if week != poisoned_week
         for file in replay.answer_week(week, champion)
     ]
@@ -321,6 +324,31 @@ def _pair_cells(sides: dict[str, dict[str, int]]) -> list[str]:
     ]
 
 
+def plot_weeks(found: Sequence[tuple[str, dict[str, Any]]], file: Path) -> None:
+    """Plot the share of wrong answers and of needless escalations by week, with promotions."""
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    weeks = range(1, WEEKS + 1)
+    for number, (key, title) in enumerate((("wrong", "wrong answers"), ("needless", "needless escalations")), 1):
+        axes = figure.add_subplot(1, 2, number)
+        for side, label, colour in ((0, "as shipped, never learning", "#b8540a"), (1, "with promotions", "#0b5cad")):
+            shares = [
+                sum(row["weeks"][week - 1][side][key] for _, row in found)
+                / sum(row["weeks"][week - 1][side]["files"] for _, row in found)
+                for week in weeks
+            ]
+            axes.plot(weeks, shares, color=colour, label=label, marker="o", markersize=3)
+        promoted = [promotion["week"] for _, row in found for promotion in row["promotions"]]
+        for week in promoted:
+            axes.axvline(week + 0.5, color="#d7dbe0", linewidth=0.8, zorder=0)
+        axes.set_title(f"{title}, share of all files", fontsize=10)
+        axes.set_xlabel("week (grey: a hospital promotes)")
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8)
+    file.write_text(plots.render_svg(figure), "utf-8") if file.suffix == ".svg" else figure.savefig(file, dpi=150)
+
+
 def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -365,6 +393,8 @@ def main() -> None:
                     found[-1][0], found[-1][1]["compared"], [row["week"] for row in found[-1][1]["promotions"]]
                 )
         console.print(*tabulate_learning(found))
+        if options.plot:
+            plot_weeks(found, options.plot)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1), "utf-8")
 
