@@ -15,7 +15,7 @@ learn = typer.Typer(
     no_args_is_help=True,
     subcommand_metavar="COMMAND [ARGS]…",
     rich_markup_mode=None,
-    help="Teach the built-in model from your experts' answers.",
+    help="Teach the model your hospital.",
 )
 
 ByOption = Annotated[str, typer.Option("--by", metavar="NAME", help="Your name, which is recorded with the decision.")]
