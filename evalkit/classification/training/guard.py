@@ -1,26 +1,25 @@
 """Validation texts that new weights must still read: ``guard.json``, features without a text.
 
 The texts are invented. Of each, the file holds the type, the lexicon's features and the numbers of its terms in the
-sorted vocabulary of the shipped weights, so that weights which have forgotten what they knew are noticed at any site.
+sorted vocabulary of the shipped weights, so that weights which have forgotten what they knew are noticed at any site. ``tests/benchmarks/guard.py`` writes the file.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evalkit.classification.offline.model_weights import (
     LEXICON_FEATURE_NAMES,
     EmbeddedModelWeights,
     load_shipped_weights,
 )
-from evalkit.classification.offline.type_scoring import ClassificationScores, combine_page_scores, read_page_for_scoring
+from evalkit.classification.offline.type_scoring import ClassificationScores
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.training.labelled_texts import DOCUMENT_TYPES, LabelledText, build_pages_from_text
+from evalkit.classification.training.labelled_texts import DOCUMENT_TYPES
 
 GUARD_FILE = "guard.json"
 
@@ -30,21 +29,6 @@ class GuardErrors(NamedTuple):
 
     texts: int
     errors: int
-
-
-def build_guard(labelled_texts: Iterable[LabelledText]) -> dict[str, Any]:
-    """Build the contents of ``guard.json`` from texts, by the shipped weights."""
-    weights = load_shipped_weights()
-    number_by_term = {term: number for number, term in enumerate(sorted(weights.weights_by_term))}
-    rows = []
-    for text in labelled_texts:
-        scores = combine_page_scores(
-            [read_page_for_scoring(page, weights) for page in build_pages_from_text(text.text)]
-        )
-        features = [[round(value, 3) for value in scores.lexicon_features[name]] for name in LEXICON_FEATURE_NAMES]
-        terms = sorted(number_by_term[term] for term in scores.terms)
-        rows.append([DOCUMENT_TYPES.index(text.document_type), scores.unknown_word_count, features, terms])
-    return {"schema_version": 1, "weights": weights.version, "texts": rows}
 
 
 @cache
