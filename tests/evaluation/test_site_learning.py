@@ -95,6 +95,8 @@ def test_promoted_weights_decide_until_they_are_taken_back(hospital: Hospital) -
     assert "promoted on 2026-04-01 by A. Analyst" in (hospital.summary.weights_note or "")
     stored = json.loads((hospital.output / "results" / "letter_001.json").read_text())
     assert stored["versions"]["weights"] == promoted.facts["challenger"]
+    shown = evalkit_command("show", "letter_001", "--why", "--output", str(hospital.output)).stdout
+    assert "letterhead that the site knows +" in shown
     revert_promotion(hospital.files, reverted_by="B. Analyst", reverted_at=WHEN)
     assert hospital.run() == before
     assert hospital.summary.weights_note is None

@@ -205,7 +205,7 @@ def softmax(logits: Sequence[float]) -> list[float]:
 def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None = None) -> ScoredPage:
     """Find lexicon matches, known terms and unknown words of a page.
 
-    ``model_weights`` None: the shipped weights.
+    ``model_weights`` None: the weights in use.
     """
     return _read_page_for_scoring(page, load_embedded_weights() if model_weights is None else model_weights)
 
