@@ -12,12 +12,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import log_softmax
+from scipy.special import expit, log_softmax
 
 from evalkit.classification.offline.acts import load_act_weights, read_act_of_pages
 from evalkit.classification.offline.letterheads import choose_strongest_weights, iter_letterhead_keys
@@ -92,6 +93,17 @@ class _ActRow(NamedTuple):
     document_number: int
     scores: list[float]
     logits: list[float]
+
+
+class _PageBreak(NamedTuple):
+    """A page break of a file, and whether a document begins after it."""
+
+    document_numbers: list[int]
+    """Numbers of all documents of the file."""
+    signs: list[float]
+    log_odds: float
+    """Log odds of a beginning by the weights in force."""
+    is_beginning: bool
 
 
 class SiteTrainingSet:
@@ -193,26 +205,48 @@ class SiteTrainingSet:
             for name, row in zip(names, added, strict=True)
         }
 
-    def adjust_joins(self, is_learned: npt.NDArray[np.bool_]) -> dict[str, float]:
-        """Compute the weights of the signs at page breaks, from whole files that are marked."""
-        signs, logits, is_beginning = [], [], []
-        by_file = group_by(range(len(self.documents)), lambda index: self.documents[index].id)
-        for indices in by_file.values():
+    @cached_property
+    def _page_breaks(self) -> list[_PageBreak]:
+        """The page breaks of files whose documents' first pages are known."""
+        page_breaks = []
+        for indices in group_by(range(len(self.documents)), lambda index: self.documents[index].id).values():
             documents = [self.documents[index] for index in indices]
-            if not (is_learned[indices].all() and all(document.has_known_pages for document in documents)):
-                continue
             first_pages = {document.pages[0].page_num for document in documents}
             pages = [read_page_for_scoring(page, self.base) for document in documents for page in document.pages]
-            for transition in segment_pages(pages).transitions:
-                signs.append([transition.signs.get(name, 0.0) for name in JOIN_SIGNS])
-                logits.append([0.0, math.log(transition.probability / (1 - transition.probability))])
-                is_beginning.append(int(transition.page_num in first_pages))
-        weights = dict(self.base.transition_weights)
-        if signs:
-            added = _fit_added_weights(np.array(logits), np.array(signs), np.array(is_beginning), _RIDGE_JOINS)
-            for name, (against, in_favour) in zip(JOIN_SIGNS, added.tolist(), strict=True):
-                weights[name] = weights.get(name, 0.0) + in_favour - against
-        return weights
+            if all(document.has_known_pages for document in documents):
+                page_breaks += [
+                    _PageBreak(
+                        indices,
+                        [transition.signs.get(name, 0.0) for name in JOIN_SIGNS],
+                        math.log(transition.probability / (1 - transition.probability)),
+                        transition.page_num in first_pages,
+                    )
+                    for transition in segment_pages(pages).transitions
+                ]
+        return page_breaks
+
+    def adjust_joins(self, is_learned: npt.NDArray[np.bool_]) -> FloatArray:
+        """Compute what is added to the weights of the signs at page breaks, from whole files that are marked."""
+        page_breaks = [one for one in self._page_breaks if is_learned[one.document_numbers].all()]
+        if not page_breaks:
+            return np.zeros(len(JOIN_SIGNS))
+        added = _fit_added_weights(
+            np.array([[0.0, page_break.log_odds] for page_break in page_breaks]),
+            np.array([page_break.signs for page_break in page_breaks]),
+            np.array([int(page_break.is_beginning) for page_break in page_breaks]),
+            _RIDGE_JOINS,
+        )
+        return np.asarray(added[:, 1] - added[:, 0])
+
+    def _lower_support_by_joins(self, support: FloatArray, is_learned: npt.NDArray[np.bool_]) -> None:
+        """Lower the support of files with a page break that the other weeks answer otherwise."""
+        weeks = np.array([document.week for document in self.documents])
+        added_by_week = {week: self.adjust_joins(is_learned & (weeks != week)) for week in sorted(set(weeks.tolist()))}
+        for page_break in self._page_breaks:
+            numbers = page_break.document_numbers
+            log_odds = page_break.log_odds + float(np.dot(added_by_week[weeks[numbers[0]]], page_break.signs))
+            probability = float(expit(log_odds if page_break.is_beginning else -log_odds))
+            support[numbers] = np.minimum(support[numbers], probability)
 
     def count_letterheads(self, is_learned: npt.NDArray[np.bool_]) -> dict[str, tuple[float, ...]]:
         """Compute the log odds of the types by letterhead from the marked documents.
@@ -270,7 +304,9 @@ class SiteTrainingSet:
         """Compute the probability of each answer by weights learned without its week."""
         sums, odds = self.predict_held_out([document.week for document in self.documents], is_learned)
         probabilities = compute_probabilities(sums / self.base.temperature + odds, 1.0)
-        return np.asarray(probabilities[np.arange(len(self.documents)), self.true_types])
+        support = np.asarray(probabilities[np.arange(len(self.documents)), self.true_types])
+        self._lower_support_by_joins(support, is_learned)
+        return support
 
     def build_weights(self, is_learned: npt.NDArray[np.bool_]) -> dict[str, Any]:
         """Build the contents of the site's weights file from the marked documents."""
@@ -282,10 +318,14 @@ class SiteTrainingSet:
         )
         sums, odds = (values[is_learned] for values in held_out)
         temperature = self._choose_temperature(sums, odds, self.true_types[is_learned])
+        joins = {"types": self.base.page_type_influence} | {
+            name: self.base.transition_weights.get(name, 0.0) + weight
+            for name, weight in zip(JOIN_SIGNS, self.adjust_joins(is_learned).tolist(), strict=True)
+        }
         return build_weights_json(
             self.fit(is_learned),
             ProbabilityCalibration(temperature, self.base.min_probability, self.base.max_contradicted_probability),
-            {**self.adjust_joins(is_learned), "types": self.base.page_type_influence},
+            joins,
             acts=self.adjust_acts(is_learned),
             letterheads=self.count_letterheads(is_learned),
             letterhead_salt=self.salt,
