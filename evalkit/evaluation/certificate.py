@@ -399,21 +399,28 @@ def record_certificate_changes(
     The caller holds the run lock. ``now`` is ISO 8601 in UTC.
     """
     certificates = {certificate.stratum: certificate for certificate in compute_certificates(study, settings)}
-    newest_kind_by_stratum = {
-        event.stratum: event.kind for event in study.events if event.kind in ("certified", "certificate_withdrawn")
+    newest_by_stratum = {
+        event.stratum: event for event in study.events if event.kind in ("certified", "certificate_withdrawn")
     }
     events = []
-    for stratum in sorted({*certificates, *newest_kind_by_stratum}):
-        certificate = certificates.get(stratum)
+    for stratum in sorted({*certificates, *newest_by_stratum}):
+        certificate, newest = certificates.get(stratum), newest_by_stratum.get(stratum)
         is_in_force = certificate is not None and certificate.is_in_force
-        if is_in_force != (newest_kind_by_stratum.get(stratum) == "certified"):
-            facts: dict[str, EventFact] = certificate.list_facts() if certificate else {}
-            if not is_in_force:
-                facts["reason"] = (
-                    certificate.statement
-                    if certificate
-                    else "no accepted documents of this stratum's versions any more"
-                )
+        is_certified = newest is not None and newest.kind == "certified"
+        # A certificate of another rate or certainty is another statement.
+        is_changed = (
+            certificate is not None
+            and newest is not None
+            and is_in_force
+            and is_certified
+            and any(newest.facts.get(name) != getattr(certificate, name) for name in ("max_error_rate", "confidence"))
+        )
+        if is_in_force != is_certified or is_changed:
+            facts: dict[str, EventFact] = (
+                {**certificate.list_facts(), "statement": certificate.statement}
+                if certificate
+                else {"statement": "Models, prompts, tables or readers have changed, or its documents are gone."}
+            )
             kind: Literal["certified", "certificate_withdrawn"] = (
                 "certified" if is_in_force else "certificate_withdrawn"
             )

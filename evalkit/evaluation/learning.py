@@ -25,6 +25,7 @@ from evalkit.classification.training.guard import count_guard_errors
 from evalkit.classification.training.site_weights import SiteDocument, SiteTrainingSet
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.grouping import group_by
+from evalkit.core.identity_cache import keep_results
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.splitting import GroupingFeatures, group_related_documents, hash_shingles
 from evalkit.pipeline.event_log import EventFact
@@ -163,11 +164,13 @@ def learn_weights(
     documents = [
         document for file, group in zip(files, groups, strict=True) for document in file.iter_site_documents(str(group))
     ]
-    training_set = SiteTrainingSet(documents, champion, letterhead_salt)
-    is_learned, left_out = screen_answers(training_set)
+    with keep_results():  # pages are read alone and with others
+        training_set = SiteTrainingSet(documents, champion, letterhead_salt)
+        is_learned, left_out = screen_answers(training_set)
+        weights_json = training_set.build_weights(is_learned)
     learned = [document for document, kept in zip(documents, is_learned.tolist(), strict=True) if kept]
     return LearnedWeights(
-        training_set.build_weights(is_learned),
+        weights_json,
         sum(not document.is_confirmation for document in learned),
         len(learned),
         len(documents),

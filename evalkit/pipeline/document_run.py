@@ -73,6 +73,7 @@ from evalkit.review.ground_truth import (
 from evalkit.review.kinds import list_document_case_ids
 from evalkit.review.loaders import load_if_intact, read_bundle, read_result
 from evalkit.review.packet import is_packet_frozen
+from evalkit.review.review_plan import ReviewCosts
 from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
@@ -270,6 +271,7 @@ class _DocumentRun:
         self._started_at = format_zulu_now()
         self.timings = RunTimings()
         self.promotion = next(iter(find_promotions_in_force(output_folder)[-1:]), None)
+        self._review_costs = ReviewCosts.from_closings(settings.prices, index.list_closings())
         self._completed_audits = sum(
             row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")
         )
@@ -604,7 +606,10 @@ class _DocumentRun:
         else:
             withdraw_silver_ground_truth(self.output_folder, result.doc_id)
             publish_packet_unless_frozen(
-                self.output_folder, self.index, create_packet(review_reason="escalated", inclusion_probability=1.0)
+                self.output_folder,
+                self.index,
+                create_packet(review_reason="escalated", inclusion_probability=1.0),
+                costs=self._review_costs,
             )
         with hold_case_write_lock(self.output_folder, result.doc_id):
             remove_mismatched_silver_fields(self.output_folder, result.doc_id)

@@ -318,15 +318,20 @@ def test_order_of_answers_changes_nothing():
 def test_grants_and_withdrawals_are_logged_once(tmp_path: Path):
     output_folder = open_folder(tmp_path)
 
-    def record(documents, now):
+    def record(documents, now, settings=TOLERANT):
         return record_certificate_changes(
-            output_folder, replace(study(*documents), events=tuple(read_events(output_folder))), now, TOLERANT
+            output_folder, replace(study(*documents), events=tuple(read_events(output_folder))), now, settings
         )
 
     assert record(build_audits(20), "2026-01-02T00:00:00Z") == []
     granted = record(build_audits(100), "2026-01-03T00:00:00Z")
     assert [(event.kind, event.stratum) for event in granted] == [("certified", ""), ("certified", STRATUM.name)]
     assert record(build_audits(110), "2026-01-04T00:00:00Z") == []
+    looser = CertificateSettings(max_error_rate=0.06)
+    assert [event.facts["max_error_rate"] for event in record(build_audits(110), "2026-01-04T01:00:00Z", looser)] == [
+        0.06
+    ] * 2
+    assert record(build_audits(110), "2026-01-04T02:00:00Z")[0].facts["max_error_rate"] == TOLERANT.max_error_rate
     withdrawn = record(build_audits(110, wrong=range(90, 110)), "2026-01-05T00:00:00Z")
     assert [event.kind for event in withdrawn] == ["certificate_withdrawn"] * 2
     facts = granted[0].facts
