@@ -128,7 +128,6 @@ def test_a_proposal_holds_no_word_of_a_patient(hospital: Hospital) -> None:
     stored = (hospital.output / str(hospital.propose().file_name)).read_text().casefold()
     names = {word.casefold() for letter in hospital.letters for word in letter.text.split("Patient: ")[1].split()[:2]}
     assert not [name for name in names if f'"{name.strip(",")}' in stored or f' {name.strip(",")}"' in stored]
-    assert "aldermoor" not in stored
     assert not [letter.name for letter in hospital.letters if letter.name in stored]
 
 
