@@ -152,9 +152,10 @@ def test_the_commands_propose_promote_and_revert(hospital: Hospital) -> None:
     output = ("--output", str(hospital.output))
     without = evalkit_command("learn", "promote", "--by", "A. Analyst", *output)
     assert (without.returncode, "no weights were proposed" in without.stderr) == (2, True)
-    few = evalkit_command("learn", "propose", *output)
-    assert (few.returncode, "Not to be promoted" in few.stdout) == (1, True), "the command has the real minimum"
-    hospital.propose()
+    early = evalkit_command("learn", "propose", "--until", "2026-01-10", *output)
+    assert (early.returncode, "Not to be promoted: more answers are needed" in early.stdout) == (1, True)
+    proposed = evalkit_command("learn", "propose", *output)
+    assert (proposed.returncode, "site_weights/0001.json may be promoted" in proposed.stdout) == (0, True)
     promoted = evalkit_command("learn", "promote", "--by", "A. Analyst", "--json", *output)
     assert json.loads(promoted.stdout)["recorded_by"] == "A. Analyst"
     reverted = evalkit_command("learn", "revert", "--by", "A. Analyst", *output)
