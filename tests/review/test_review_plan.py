@@ -217,7 +217,7 @@ def test_validating_vouches_only_for_what_was_asked_and_seen(build: Any) -> None
     assert (fields["vouched"], fields["form"]) == (("boundary:6",), "short")
     lines = [line.text for line in case.describe_record(case.draft) if line.kind == "vouch"]
     assert lines == [
-        "You vouch for: where documents begin and end at page 6",
+        "You vouch for: whether a document begins on page 6",
         "The rest stays as the program has it; nobody vouches for it",
     ]
 
