@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.errors import ReviewRefused
 from evalkit.evaluation.ground_truth_table import load_ground_truth
+from evalkit.evaluation.study import read_folder_study
 from evalkit.issue import Issue
 from evalkit.review import ClassificationReviewCase, Draft, publish_packet_unless_frozen
 from evalkit.review.kinds.classification import ClassificationKind, ClassificationPacket
 from evalkit.review.queue import derive_closed_case_rows
 from evalkit.review.review_plan import AskedPart, ReviewCosts, is_drawn_to_be_shown_whole
 from evalkit.settings import PriceSettings
-from evalkit.store import bundle_file_name
+from evalkit.store import bundle_file_name, result_file_name
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 PAGES = 16
@@ -333,7 +334,9 @@ def find_question_about(packet: ClassificationPacket, part: str, after: Classifi
 def test_a_short_review_is_silver_where_nobody_vouches(build: Any, workspace: Any, open_tab: Any) -> None:
     bundle = build.bundle([["a"]] * PAGES)
     workspace.files.write_json(bundle_file_name("doc2_6"), bundle.model_dump(mode="json"))
-    packet = build.packet(build.result(answer_with(build), [boundary_doubt(build, 6)]), bundle)
+    result = build.result(answer_with(build), [boundary_doubt(build, 6)])
+    workspace.files.write_json(result_file_name("doc2_6"), result.model_dump(mode="json"))
+    packet = build.packet(result, bundle)
     publish_packet_unless_frozen(workspace.files, workspace.index, packet, costs=ReviewCosts())
     lee = open_tab("dr_lee")
     case = lee.open_and_claim_case("doc2_6")
@@ -346,6 +349,11 @@ def test_a_short_review_is_silver_where_nobody_vouches(build: Any, workspace: An
     assert load_ground_truth(workspace.root).empty
     table = load_ground_truth(workspace.root, "segment", silver=True)
     assert (len(table), table["is_vouched"].any(), {*table["vouched"]}) == (5, False, {"boundary:6"})
+    (document,) = read_folder_study(workspace.files).documents
+    assert (document.doubtful_parts, document.asks_only_doubts, document.reviews[0].is_short) == (
+        {"boundary:6"}, True, True,
+    )  # fmt: skip
+    assert not document.has_expert_action
     lee.reopen_case("doc2_6")
     again = lee.open_and_claim_case("doc2_6")
     assert again.is_short(again.draft)
@@ -354,3 +362,6 @@ def test_a_short_review_is_silver_where_nobody_vouches(build: Any, workspace: An
     whole = lee.submit_review("doc2_6", everything).review
     assert (whole.vouched, whole.shown.form) == (("dominant_type", "segments", "boundary:6"), "whole")
     assert len(load_ground_truth(workspace.root)) == 1
+    (document,) = read_folder_study(workspace.files).documents
+    assert (document.truth.vouched, document.reviews[-1].is_short) == ({"boundary:6"}, False)
+    assert document.review_probability == 0, "opened by choice, it stands for no other"
