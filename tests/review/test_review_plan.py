@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -221,6 +222,20 @@ def test_validating_vouches_only_for_what_was_asked_and_seen(build: Any) -> None
         "You vouch for: whether a document begins on page 6",
         "The rest stays as the program has it; nobody vouches for it",
     ]
+
+
+def test_a_short_submission_vouches_for_no_page_that_was_not_seen_and_no_other_part(build: Any) -> None:
+    remark = build.issue("V2-0002", "MINOR", "V2-UNSURE", segment_index=1, page=1, document_type="Genomic Report")
+    packet = packet_of(build, answer_with(build), [boundary_doubt(build, 6), remark])
+    case = open_case(build, packet)
+    assert [asked.part for asked in packet.asked_parts] == ["boundary:6"]
+    draft = see(case.draft, [1, 5, 6], ["V2-0001", "V2-0002"]).set_issue_verdict("V2-0002", "dismissed")
+    submission = case.build_submission(draft, validate=True, undeterminable_reason=None)
+    build_fields = ClassificationKind().build_review_fields
+    assert build_fields("validated", submission, packet, case.bundle)["vouched"] == ("boundary:6",)
+    for unseen in ({"pages_seen": (6,)}, {"evidence_seen": ()}):
+        fields = build_fields("validated", replace(submission, **unseen), packet, case.bundle)
+        assert fields["vouched"] == ()
 
 
 def test_an_answer_that_changes_the_boundary_vouches_for_it_alone(build: Any) -> None:
