@@ -232,7 +232,7 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
     """Compute the certificate of all documents, then that of each stratum by name.
 
     Only documents of the newest run's models, versions and readers count: another version is another stratum. After a
-    brake, only documents decided since then count.
+    brake, only documents decided since then count. A run that decided reviewed documents again does not count.
     """
     settings = settings or CertificateSettings()
     documents = [document for document in study.documents if document.is_accepted and document.stratum]
@@ -242,10 +242,11 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
         for document in study.documents
         if document.stratum and document.run_started_at == newest_run
     }
+    repeated_runs = {document.run_started_at for document in study.documents if is_answered_before_decision(document)}
     current_documents = [
         document
         for document in documents
-        if document.stratum and document.stratum[2:] in newest_versions and not is_answered_before_decision(document)
+        if document.stratum and document.stratum[2:] in newest_versions and document.run_started_at not in repeated_runs
     ]
     noticed_share = measure_noticed_share(study)
     documents_by_stratum = group_by(current_documents, lambda document: document.stratum)
@@ -265,9 +266,10 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
 
 
 def is_answered_before_decision(document: DocumentRecord) -> bool:
-    """Return True if experts had answered before this version of the program decided.
+    """Return True if experts had answered before the program decided, in a repeated run.
 
-    It may have learned from the answer, so that its own says nothing about other documents.
+    The program may have learned from the answer. No document of such a run counts: those that were not drawn would
+    otherwise stand for all.
     """
     decided_at = parse_time(document.decided_at).replace(microsecond=0)  # reviews are stamped in whole seconds
     return any(parse_time(review.submitted_at) < decided_at for review in document.reviews)

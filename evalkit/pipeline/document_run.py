@@ -65,6 +65,7 @@ from evalkit.pipeline.sample_draws import (
     read_probability_by_drawn_doc_id,
 )
 from evalkit.pipeline.strata import build_stratum_key
+from evalkit.pipeline.site_weights import find_promotions_in_force, use_weights_in_force
 from evalkit.pipeline.supplied_inputs import SuppliedInputs, read_supplied_inputs
 from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
@@ -172,6 +173,7 @@ async def run_documents(options: RunOptions) -> RunSummary:
         summary,
         timings=document_run.timings,
         unknown_production_labels=document_run.supplied_inputs.unknown_production_labels,
+        promotion=document_run.promotion,
     )
 
 
@@ -200,7 +202,7 @@ async def _open_document_run(options: RunOptions, *, estimates_only: bool = Fals
     settings = resolve_settings(**vars(options))
     output_folder = open_output_folder(options.output or settings.output, settings.database)
     reader_config = build_reader_config(settings)
-    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(), use_weights_in_force(output_folder), OutputIndex(output_folder) as index:
         # If the database was lost, the index is rebuilt from the files.
         if not index.list_documents() and output_folder.list_json_files(RESULTS_FOLDER):
             rebuild_and_count_documents_and_cases(output_folder, index)
@@ -277,6 +279,7 @@ class _DocumentRun:
         self.input_monitor = InputMonitor(output_folder, self._patient_salt)
         self.started_at = format_zulu_now()
         self.timings = RunTimings()
+        self.promotion = next(iter(find_promotions_in_force(output_folder)[-1:]), None)
         self._review_costs = ReviewCosts.from_closings(settings.prices, index.list_closings())
         self._completed_audits = sum(
             row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")

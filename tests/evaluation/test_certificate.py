@@ -289,6 +289,22 @@ def test_document_decided_again_after_its_audit_proves_nothing():
     assert certify(build_audits(100, decided_at="2026-06-01T00:00:00Z")) == []
 
 
+def test_run_that_decides_reviewed_documents_again_proves_nothing():
+    """Its documents that were not drawn would look as if they had passed."""
+    again = {"run_started_at": "2026-06-01T00:00:00Z", "decided_at": "2026-06-01T00:00:00Z"}
+    not_drawn = {
+        "truth": None,
+        "reviews": (),
+        "review_reason": None,
+        "truth_status": "unseen",
+        "inclusion_probability": 0.5,
+    }
+    earlier = [*build_audits(50, **again), *build_audits(50, first=50, **again, **not_drawn)]
+    assert certify(earlier) == []
+    later = build_audits(30, first=100, run_started_at="2026-06-02T00:00:00Z")
+    assert [one.accepted_count for one in certify([*earlier, *later])] == [30, 30]
+
+
 def build_brake(stratum: str) -> LoggedEvent:
     return LoggedEvent(
         kind="braked",
