@@ -1,7 +1,7 @@
 """Brakes: strata whose audits show a rising error rate send everything to audit, until they are certified again.
 
 ``pipeline/drift`` has the detector; this module applies it to a study and records what follows in the event log. Nothing
-but audits brakes a stratum, so that documents that look unusual and are right never do.
+but wrong answers brake a stratum, so that documents that look unusual and are right never do.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from evalkit.evaluation.certificate import (
 from evalkit.evaluation.study import DocumentRecord, Study
 from evalkit.pipeline.drift import (
     RUN_LENGTH,
+    WARNING_WEIGHT,
     AuditSequence,
     DriftEvidence,
     compute_drift_evidence,
     find_brakes_by_stratum,
 )
 from evalkit.pipeline.event_log import EventFact, LoggedEvent, append_event
+from evalkit.pipeline.input_monitoring import MonitoredRun, map_warned_starts, read_monitoring_record
 from evalkit.settings import CertificateSettings
 from evalkit.store import OutputFolder, hash_canonical_json
 
@@ -58,8 +60,10 @@ class StratumDrift:
         return max((evidence.level for evidence in self.evidence), default=0.0)
 
 
-def compute_stratum_drifts(study: Study) -> list[StratumDrift]:
+def compute_stratum_drifts(study: Study, runs: Sequence[MonitoredRun] = ()) -> list[StratumDrift]:
     """Compute the drift of each stratum that has audits, by name.
+
+    ``runs`` are the monitored runs; their warnings make a change more likely.
 
     Answers of programs count, too: a brake is the safe side. Reviews from before the decision do not, as the program
     may have learned from them.
@@ -75,18 +79,27 @@ def compute_stratum_drifts(study: Study) -> list[StratumDrift]:
     documents_by_stratum = group_by(
         audited_documents, lambda document: document.stratum.drift_name if document.stratum else ""
     )
+    warned_starts = map_warned_starts(runs)
     return [
-        _compute_drift(study.events, stratum, documents_by_stratum[stratum]) for stratum in sorted(documents_by_stratum)
+        _compute_drift(study.events, stratum, documents_by_stratum[stratum], warned_starts.get(stratum, ()))
+        for stratum in sorted(documents_by_stratum)
     ]
 
 
-def _compute_drift(events: Sequence[LoggedEvent], stratum: str, documents: Sequence[DocumentRecord]) -> StratumDrift:
+def _compute_drift(
+    events: Sequence[LoggedEvent], stratum: str, documents: Sequence[DocumentRecord], warned_starts: Sequence[str]
+) -> StratumDrift:
     ordered = sorted(documents, key=lambda document: (parse_time(document.decided_at), document.doc_id))
     answers = [judge_audit(document) for document in ordered]
+    start_weights = np.ones(len(ordered))
+    for started_at in warned_starts:
+        position = sum(document.run_started_at < started_at for document in ordered)
+        start_weights[position : position + 1] += WARNING_WEIGHT
     audits = AuditSequence(
         np.array([document.risk for document in ordered]),
         np.array([answer != "unanswered" for answer in answers]),
         np.array([answer == "wrong" for answer in answers]),
+        start_weights,
     )
     released_at = max(
         (parse_time(event.recorded_at) for event in events if (event.kind, event.stratum) == ("released", stratum)),
@@ -106,6 +119,7 @@ def _compute_drift(events: Sequence[LoggedEvent], stratum: str, documents: Seque
             "audit_count": len(recent_answers),
             "wrong_count": recent_answers.count("wrong"),
             "unanswered_count": recent_answers.count("unanswered"),
+            "start_weight": float(start_weights[highest.first_position]),
             "earlier_audit_count": highest.first_position,
             "earlier_wrong_count": answers[: highest.first_position].count("wrong"),
             "answers_sha256": hash_canonical_json(
@@ -135,7 +149,7 @@ def record_brake_changes(
     braked = find_brakes_by_stratum(study.events)
     events = [
         append_event(output_folder, "braked", recorded_at=now, stratum=drift.stratum, facts=drift.facts)
-        for drift in compute_stratum_drifts(study)
+        for drift in compute_stratum_drifts(study, read_monitoring_record(output_folder).runs)
         if drift.level >= 1 and drift.stratum not in braked
     ]
     certificates = compute_certificates(study, settings) if braked else []

@@ -283,10 +283,10 @@ def _build_certificate_section(study: Study, settings: CertificateSettings) -> E
 
 
 def _build_drift_section(study: Study) -> EvaluationSection | None:
-    drifts = drift_monitoring.compute_stratum_drifts(study)
+    runs = read_monitoring_record(open_output_folder(study.output)).runs
+    drifts = drift_monitoring.compute_stratum_drifts(study, runs)
     if not drifts:
         return None
-    runs = read_monitoring_record(open_output_folder(study.output)).runs
     warned_measures = find_warned_strata(runs)
     rows = [
         {
@@ -320,7 +320,7 @@ def _build_drift_section(study: Study) -> EvaluationSection | None:
         "Where it reaches its limit (1), the group is braked: all documents that it accepts are audited until they are "
         "certified again, or an analyst releases it. Without any change, one false brake is expected in "
         f"{RUN_LENGTH:,.0f} audits of all groups together, about a year's at 200 documents a day. Unusual "
-        "input alone brakes nothing: it leads to a limited number of further audits.",
+        "input alone brakes nothing: it leads to a limited number of further audits, and errors among them count for more.",
         (
             EvaluationTable("By type and source", pd.DataFrame(rows)),
             EvaluationTable(

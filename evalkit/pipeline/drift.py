@@ -5,7 +5,9 @@ may be the first after a change, the likelihood of all audits since then with so
 likelihood without; the detector is the sum of these ratios (Shiryaev and Roberts; as an e-detector: Shin, Ramdas and
 Rinaldo, New England Journal of Statistics in Data Science 2, 2024). Without a change, each ratio is 1 on average, so
 that the expected sum over all strata is the number of audits drawn. A limit of c on every stratum's detector therefore
-gives at most one false brake in c audits of all strata together, however many strata there are.
+gives at most one false brake in c audits of all strata together, however many strata there are. Where unusual input
+makes a change likely (``input_monitoring``), the ratio that begins there counts for more, and so does a warning in the
+run length. Without wrong answers it brakes nothing.
 
 *The error rate before the change* is unknown: it is integrated out, with the stratum's earlier audits as data. Audits
 are compared with earlier ones of similar risk, because documents are drawn by risk: so no weights are needed, and an
@@ -34,6 +36,8 @@ _TABLE = load_package_table("evalkit.pipeline", "drift.toml")
 _ERRORS, _INPUTS = _TABLE["errors"], _TABLE["inputs"]
 #: Audits of all strata together in which at most one false brake is expected.
 RUN_LENGTH = float(_ERRORS["run_length"])
+#: Weight of a warning about unusual input: as many audits as it counts for in the run length.
+WARNING_WEIGHT = float(_ERRORS["warning_weight"])
 _WINDOW = _ERRORS["window"]
 _MIN_EARLIER_AUDITS = _ERRORS["min_earlier_audits"]
 _RISK_LIMITS = np.array(_ERRORS["risk_limits"])
@@ -49,6 +53,8 @@ class AuditSequence(NamedTuple):
     is_answered: npt.NDArray[np.bool_]
     is_found_wrong: npt.NDArray[np.bool_]
     """True if the audit is answered and its answer is that the program was wrong."""
+    start_weights: FloatArray
+    """Weight of a change that begins at the audit: 1, and ``WARNING_WEIGHT`` more where a warning says so."""
 
 
 class DriftEvidence(NamedTuple):
@@ -88,6 +94,7 @@ def compute_drift_evidence(audits: AuditSequence, first_position: int = 0) -> li
             drawn[:, [position + 1]] - drawn[:, starts],
             _ERRORS,
         )
+        log_ratios += np.log(audits.start_weights[starts])
         level = _compute_level(log_ratios, RUN_LENGTH)
         evidence.append(DriftEvidence(position, level, int(starts[np.argmax(log_ratios)])))
     return evidence

@@ -17,7 +17,7 @@ import hashlib
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
 
 import numpy as np
@@ -101,6 +101,17 @@ def find_warned_strata(runs: Iterable[MonitoredRun]) -> dict[str, str]:
             audits_left[stratum] = _TABLE["warning_audits"]
             measure_by_stratum[stratum] = next(iter(warnings))
     return {stratum: measure for stratum, measure in measure_by_stratum.items() if audits_left[stratum] > 0}
+
+
+def map_warned_starts(runs: Sequence[MonitoredRun]) -> dict[str, list[str]]:
+    """Map each stratum with warnings to the starts of the first unusual runs."""
+    starts_by_stratum: dict[str, list[str]] = {}
+    for position, run in enumerate(runs):
+        for stratum, warnings in run.warnings.items():
+            own_runs = [earlier for earlier in runs[: position + 1] if stratum in earlier.strata]
+            first_run = own_runs[-min(max(warnings.values()), len(own_runs))]
+            starts_by_stratum.setdefault(stratum, []).append(first_run.started_at)
+    return starts_by_stratum
 
 
 def find_warnings(earlier_runs: Iterable[MonitoredRun], newest_run: MonitoredRun) -> dict[str, dict[str, int]]:

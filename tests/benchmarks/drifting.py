@@ -22,8 +22,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from benchmarks.first_contact.streams.generating import Stream, generate_stream, list_kinds
 
-from evalkit.pipeline.drift import AuditSequence, compute_drift_evidence
-from evalkit.pipeline.input_monitoring import MonitoredRun, StratumCounts, find_warned_strata, find_warnings
+from evalkit.pipeline.drift import WARNING_WEIGHT, AuditSequence, compute_drift_evidence
+from evalkit.pipeline.input_monitoring import (
+    MonitoredRun,
+    StratumCounts,
+    find_warned_strata,
+    find_warnings,
+    map_warned_starts,
+)
 from evalkit.pipeline.sample_draws import compute_audit_probability, compute_risk_deviation, get_audit_rate
 from evalkit.settings import Settings
 
@@ -98,7 +104,7 @@ def replay_stream(stream: Stream, *, with_warnings: bool = True) -> Replay:
             replay.warnings.extend(
                 (day, int(stratum), measure) for stratum, warnings in run.warnings.items() for measure in warnings
             )
-        _look_for_drift(stream, day, drawn, answered_at, braked_until, replay.brakes)
+        _look_for_drift(stream, day, drawn, answered_at, braked_until, replay.brakes, runs)
     return replay
 
 
@@ -139,6 +145,7 @@ def _look_for_drift(
     answered_at: np.ndarray,
     braked_until: dict[int, int],
     brakes: list[Brake],
+    runs: list[MonitoredRun],
 ) -> None:
     """Look at the strata in which an error became known today, and brake them if one is due."""
     is_new = (answered_at[drawn] > day) & (answered_at[drawn] <= day + 1) & stream.expert_says_wrong[drawn]
@@ -147,7 +154,12 @@ def _look_for_drift(
             continue
         own = drawn[stream.stratum[drawn] == stratum]
         is_answered = answered_at[own] <= day + 1
-        audits = AuditSequence(stream.risk[own], is_answered, is_answered & stream.expert_says_wrong[own])
+        start_weights = np.ones(len(own))
+        for started_at in map_warned_starts(runs).get(str(stratum), ()):
+            position = int((stream.day[own] < int(started_at)).sum())
+            start_weights[position : position + 1] += WARNING_WEIGHT
+        is_found_wrong = is_answered & stream.expert_says_wrong[own]
+        audits = AuditSequence(stream.risk[own], is_answered, is_found_wrong, start_weights)
         first_position = int((stream.day[own] < braked_until.get(stratum, 0)).sum())
         due = [item for item in compute_drift_evidence(audits, first_position) if item.level >= 1]
         if due:

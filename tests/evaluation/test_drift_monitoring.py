@@ -21,6 +21,7 @@ from evalkit.evaluation.drift_monitoring import (
 from evalkit.evaluation.report import build_report, write_html_report
 from evalkit.evaluation.study import DocumentRecord, Study
 from evalkit.pipeline.event_log import read_events
+from evalkit.pipeline.input_monitoring import MonitoredRun, StratumCounts
 from evalkit.pipeline.strata import StratumKey
 
 OLD = StratumKey(NOTE, "inbox", "local", "embedded", "00000001")
@@ -147,6 +148,19 @@ def test_a_release_needs_stratum_name_and_reason(tmp_path: Path, stratum: str, b
     with pytest.raises(UsageError):
         release_stratum(open_folder(tmp_path), braked.events, stratum, reason=reason, released_by=by, now=NOW)
     assert len(read_events(open_folder(tmp_path))) == 1
+
+
+def test_a_warning_makes_a_change_more_likely() -> None:
+    documents = rising(430)
+    run = MonitoredRun(
+        started_at=documents[400].run_started_at,
+        strata={NAME: StratumCounts(documents=30)},
+        warnings={NAME: {"new_words": 1}},
+    )
+    (plain,), (warned,) = (compute_stratum_drifts(study(*documents), runs) for runs in ((), (run,)))
+    assert warned.level > 5 * plain.level
+    assert warned.facts["start_weight"] == 301
+    assert warned.facts["since"] == documents[400].decided_at
 
 
 def test_the_report_shows_detector_and_brakes(tmp_path: Path) -> None:

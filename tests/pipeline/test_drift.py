@@ -16,7 +16,7 @@ def build_audits(wrong_positions, count=500, unanswered=()) -> AuditSequence:
     is_wrong, is_answered = np.zeros(count, dtype=bool), np.ones(count, dtype=bool)
     is_wrong[list(wrong_positions)] = True
     is_answered[list(unanswered)] = False
-    return AuditSequence(np.full(count, 0.01), is_answered, is_wrong & is_answered)
+    return AuditSequence(np.full(count, 0.01), is_answered, is_wrong & is_answered, np.ones(count))
 
 
 def find_highest_level(audits: AuditSequence, first_position: int = 0) -> float:
@@ -47,6 +47,15 @@ def test_error_at_low_risk_counts_for_more():
     doubtful[list(SHIFT_ERRORS)] = True
     doubtful_errors = audits._replace(risks=np.where(doubtful, 0.05, 0.0001))
     assert find_highest_level(sure_errors) > 10 * find_highest_level(doubtful_errors)
+
+
+def test_a_warning_alone_brakes_nothing_but_helps_errors():
+    audits = build_audits((*USUAL_ERRORS, *SHIFT_ERRORS[:3]))
+    weights = np.ones(500)
+    weights[400] += drift.WARNING_WEIGHT
+    warned = audits._replace(start_weights=weights)
+    assert find_highest_level(warned) > 5 * find_highest_level(audits)
+    assert find_highest_level(build_audits(USUAL_ERRORS)._replace(start_weights=weights)) < 1
 
 
 def test_nothing_is_searched_before_enough_earlier_audits():
@@ -90,9 +99,9 @@ def test_order_of_answers_does_not_matter(order):
     is_answered, is_wrong = np.zeros(500, dtype=bool), np.zeros(500, dtype=bool)
     for position in order:
         is_answered[position], is_wrong[position] = True, complete.is_found_wrong[position]
-    assert compute_drift_evidence(AuditSequence(complete.risks, is_answered, is_wrong)) == compute_drift_evidence(
-        complete
-    )
+    assert compute_drift_evidence(
+        AuditSequence(complete.risks, is_answered, is_wrong, np.ones(500))
+    ) == compute_drift_evidence(complete)
 
 
 @settings(max_examples=40, deadline=None)
