@@ -64,8 +64,8 @@ from evalkit.pipeline.sample_draws import (
     measure_mean_risk_deviation,
     read_probability_by_drawn_doc_id,
 )
-from evalkit.pipeline.strata import build_stratum_key
 from evalkit.pipeline.site_weights import find_promotions_in_force, use_weights_in_force
+from evalkit.pipeline.strata import build_stratum_key
 from evalkit.pipeline.supplied_inputs import SuppliedInputs, read_supplied_inputs
 from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
