@@ -184,7 +184,9 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
     largest_size = max((styled_line.line.font_size for styled_line in styled_lines), default=0.0)
     for styled_line in styled_lines:
         line = styled_line.line
-        is_over_scan = not styled_line.is_inked and any(_is_line_centre_in_rect(area, line) for area in image_areas)
+        is_over_scan = not styled_line.is_inked and any(
+            is_token_centre_in_box(line, area, margin=0) for area in image_areas
+        )
         is_tiny = line.font_size < _TINY_FONT_SIZE and largest_size >= _TINY_RATIO * line.font_size
         is_possibly_visible = (styled_line.is_inked or styled_line.is_clip_window or is_over_scan) and not is_tiny
         visible_tokens = _find_visible_tokens(styled_line, inspector, verified_glyphs) if is_possibly_visible else ()
@@ -480,12 +482,7 @@ def _inset_word_box(token: PageToken) -> Rect:
     return token.x0 + inset, token.y0 + inset, token.x1 - inset, token.y1 - inset
 
 
-def is_token_centre_in_box(token: PageToken, box: Rect) -> bool:
-    """Return True if the middle of a word is in the box, or at most 1 point outside."""
+def is_token_centre_in_box(token: PageToken | PageLine, box: Rect, margin: float = 1.0) -> bool:
+    """Return True if the middle of a word or line is in the box, or at most ``margin`` points outside."""
     x, y = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
-    return box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1
-
-
-def _is_line_centre_in_rect(rect: Rect, line: PageLine) -> bool:
-    x, y = (line.x0 + line.x1) / 2, (line.y0 + line.y1) / 2
-    return rect[0] <= x <= rect[2] and rect[1] <= y <= rect[3]
+    return box[0] - margin <= x <= box[2] + margin and box[1] - margin <= y <= box[3] + margin

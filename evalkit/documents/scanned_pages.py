@@ -332,13 +332,12 @@ def _append_recognised_text(
 
 
 def _hide_page_text(page: Page) -> Page:
-    hidden_blocks = tuple(block.model_copy(update={"hidden": True}) for block in page.blocks)
     return page.model_copy(
         update={
             "text": "",
             "paragraphs": (),
             "words": PackedWords(),
-            "blocks": hidden_blocks,
+            "blocks": tuple(block.model_copy(update={"hidden": True}) for block in page.blocks),
             "layout_metadata": LayoutMetadata(block_types=(), has_tables=False),
         }
     )

@@ -125,9 +125,8 @@ def _get_region_on_page(block: Any, first_page_index: int, last_page_index: int,
 
 
 def _convert_text_block(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
-    block_type: BlockType = "list_item" if context.is_in_list else "paragraph"
-    if block.type_.startswith("heading") or block.type_ in ("title", "subtitle"):
-        block_type = "heading"
+    is_heading = block.type_.startswith("heading") or block.type_ in ("title", "subtitle")
+    block_type: BlockType = "heading" if is_heading else "list_item" if context.is_in_list else "paragraph"
     yield from _build_paragraph_block(block.text, context, block_type, is_furniture=block.type_ in ("header", "footer"))
     yield from _flatten_response_blocks(block.blocks, context)
 
