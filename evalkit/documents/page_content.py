@@ -426,19 +426,14 @@ def _find_ruling_lines(page: Any, vectors: Sequence[dict[str, Any]]) -> tuple[li
         # The boxes of shapes other than rectangles do not show what was drawn. The paths do, but to fetch them the page
         # must be read again.
         shapes = _find_path_edges(page)
-    horizontal_rules: list[RulingLine] = []
-    vertical_rules: list[RulingLine] = []
-    shape_count = 0
-    for edges in shapes:
-        is_shape = not edges
-        for x0, y0, x1, y1 in edges:
-            if abs(y1 - y0) <= 1:
-                horizontal_rules.append(RulingLine(y0, x0, x1))
-            elif abs(x1 - x0) <= 1:
-                vertical_rules.append(RulingLine(x0, y0, y1))
-            else:
-                is_shape = True
-        shape_count += is_shape
+    edges_by_shape = list(shapes)
+    edges = [edge for shape_edges in edges_by_shape for edge in shape_edges]
+    horizontal_rules = [RulingLine(y0, x0, x1) for x0, y0, x1, y1 in edges if abs(y1 - y0) <= 1]
+    vertical_rules = [RulingLine(x0, y0, y1) for x0, y0, x1, y1 in edges if abs(x1 - x0) <= 1 and not abs(y1 - y0) <= 1]
+    shape_count = sum(
+        not shape_edges or not all(abs(y1 - y0) <= 1 or abs(x1 - x0) <= 1 for x0, y0, x1, y1 in shape_edges)
+        for shape_edges in edges_by_shape
+    )
     return horizontal_rules, vertical_rules, shape_count
 
 
