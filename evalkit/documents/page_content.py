@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.documents.identity.barcodes import find_barcode_areas
 from evalkit.documents.ruled_tables import RulingLine, TableGrid, find_grids
 from evalkit.documents.visibility import (
@@ -398,22 +399,14 @@ def split_at_wide_gaps(line: PageLine, tokens: tuple[PageToken, ...]) -> list[Pa
 
     A gap is wide if it is wider than gaps in a line of prose.
     """
-    if not tokens:
-        return []
     font_size = line.font_size
-    cut_positions: list[int] = []
-    if line.quarter_turns == 0:
-        wide_gap = 1.5 * font_size
-        pairs = enumerate(pairwise(tokens), 1)
-        cut_positions = [
-            position for position, (left, right) in pairs if not -font_size < right[1] - left[3] < wide_gap
-        ]
-    if not cut_positions and len(tokens) == len(line.tokens):
+    runs = split_into_runs(
+        tokens,
+        lambda run, token: line.quarter_turns != 0 or -font_size < token[1] - run[-1][3] < 1.5 * font_size,
+    )
+    if len(runs) == 1 and len(tokens) == len(line.tokens):
         return [line]
-    return [
-        PageLine(tokens[start:end], font_size, line.bold_share, line.quarter_turns)
-        for start, end in pairwise([0, *cut_positions, len(tokens)])
-    ]
+    return [PageLine(tuple(run), font_size, line.bold_share, line.quarter_turns) for run in runs]
 
 
 def _find_ruling_lines(page: Any, vectors: Sequence[dict[str, Any]]) -> tuple[list[RulingLine], list[RulingLine], int]:

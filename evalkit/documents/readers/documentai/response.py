@@ -518,14 +518,12 @@ def _match_words_with_known_tokens(
             previous_index = matched_indices.get(word_index - step)
             token_index = -1 if previous_index is None else previous_index + step
             if (
-                previous_index is None
-                or word_index in matched_indices
-                or token_index in used_indices
-                or not 0 <= token_index < len(nearby_tokens)
-            ):
-                continue
-            if nearby_tokens[token_index].text == words[word_index] and _is_same_line(
-                nearby_tokens[token_index], nearby_tokens[previous_index]
+                previous_index is not None
+                and word_index not in matched_indices
+                and token_index not in used_indices
+                and 0 <= token_index < len(nearby_tokens)
+                and nearby_tokens[token_index].text == words[word_index]
+                and _is_same_line(nearby_tokens[token_index], nearby_tokens[previous_index])
             ):
                 matched_indices[word_index] = token_index
                 used_indices.add(token_index)
