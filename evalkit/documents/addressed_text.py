@@ -166,8 +166,7 @@ def _normalise_word(word: str) -> str:
     """
     if word.isascii() and word.isalnum():
         return word.lower()
-    letters = unicodedata.normalize("NFKD", word).casefold()
-    return "".join(filter(str.isalnum, letters)).translate(_LOOK_ALIKE_LETTERS)
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", word).casefold())).translate(_LOOK_ALIKE_LETTERS)
 
 
 @cache

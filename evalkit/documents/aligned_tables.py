@@ -15,7 +15,8 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from evalkit.core.package_tables import load_package_table
+from evalkit.core.grouping import split_into_runs
+from evalkit.core.package_tables import PatternTable, load_package_table
 from evalkit.documents.page_content import PageLine, PageToken
 
 TextRow = list[PageLine]
@@ -34,10 +35,8 @@ _OVERLAP_STEP = 0.75
 _MIN_SPACING, _MAX_SPACING = 1.2, 1.85
 #: Cells with more words in a line than this are prose; headings of columns are shorter.
 _MAX_LINE_WORDS, _MAX_HEADING_WORDS = 12, 6
-#: Blank lines to fill in and dotted leaders belong to forms and tables of contents, bullets to lists.
-_FORM_OR_LIST = re.compile(r"_{3,}|[.…]{4,}|(?:^|\s)[•◦▪▫‣∙●○■□❑☐☑☒➢►\uf0a7\uf0b7](?:\s|$)")
-_LABEL = re.compile(r"[^\W\d]:(?:\s|$)")
-_VALUE_START = re.compile(r"[\d<>≤≥$€£]")
+#: Patterns of ``aligned_tables.toml`` by name.
+PATTERNS = PatternTable("evalkit.documents", "aligned_tables.toml")
 
 _Cell = tuple[PageToken, ...]
 _Span = tuple[float, float]
@@ -65,10 +64,8 @@ class _Row(NamedTuple):
 
 
 @cache
-def _load_header_table() -> tuple[frozenset[str], re.Pattern[str]]:
-    """Load the words of headings, and the pattern of headings with digits."""
-    table = load_package_table("evalkit.documents", "aligned_tables.toml")
-    return frozenset(table["header_words"].split()), re.compile(table["header_with_digits"], re.IGNORECASE)
+def _load_header_words() -> frozenset[str]:
+    return frozenset(load_package_table("evalkit.documents", "aligned_tables.toml")["header_words"].split())
 
 
 def find_aligned_tables(text_rows: Sequence[TextRow]) -> Iterator[AlignedTable]:
@@ -76,7 +73,7 @@ def find_aligned_tables(text_rows: Sequence[TextRow]) -> Iterator[AlignedTable]:
     rows = [
         _Row(
             row,
-            _split_into_cells(row),
+            [cell for line in row for cell in _split_into_cells(line)],
             "  ".join(line.text for line in row),
             median(line.y1 for line in row),
             median(line.font_size for line in row),
@@ -91,22 +88,16 @@ def find_aligned_tables(text_rows: Sequence[TextRow]) -> Iterator[AlignedTable]:
         index = table.end_row if table else index + 1
 
 
-def _split_into_cells(row: TextRow) -> list[_Cell]:
-    cells: list[_Cell] = []
-    for line in row:
-        tokens, min_gap, start = line.tokens, _MIN_CELL_GAP * line.font_size, 0
-        for position, (left, right) in enumerate(pairwise(tokens), 1):
-            if right[1] - left[3] >= min_gap:
-                cells.append(tokens[start:position])
-                start = position
-        cells.append(tokens[start:])
-    return cells
+def _split_into_cells(line: PageLine) -> list[_Cell]:
+    min_gap = _MIN_CELL_GAP * line.font_size
+    runs = split_into_runs(line.tokens, lambda cell, token: token.x0 - cell[-1].x1 < min_gap)
+    return [tuple(run) for run in runs]
 
 
 def _read_table(rows: Sequence[_Row], first: int) -> AlignedTable | None:
     """Read the table whose header begins with row ``first``; None if it does not."""
     header = rows[first]
-    if _LABEL.search(header.text) or _FORM_OR_LIST.search(header.text):
+    if PATTERNS["label"].search(header.text) or PATTERNS["form_or_list"].search(header.text):
         return None
     end, spans = _find_extent(rows, first)
     if end - first < 3:
@@ -140,13 +131,19 @@ def _find_extent(rows: Sequence[_Row], first: int) -> tuple[int, list[_Span]]:
     end, step_limit = first + 1, _MAX_HEADER_STEP * font_size
     for index in range(first + 1, len(rows) if gutters else 0):
         row, step = rows[index], rows[index].bottom - rows[index - 1].bottom
-        if step > step_limit or not 0.5 < row.font_size / font_size < 2 or _is_prose_or_form(row):
+        if (
+            step > step_limit
+            or not 0.5 < row.font_size / font_size < 2
+            or any(len(cell) > _MAX_LINE_WORDS for cell in row.cells)  # prose
+            or PATTERNS["form_or_list"].search(row.text)
+        ):
             break
         row_spans = _measure_spans(row)
         if len(row_spans) > 1:
             row_spans = [_clip_span(span, gutters) for span in row_spans]
         wider_spans = _merge_spans([*spans, *row_spans], 0.1 * font_size)
-        if _keeps_open(gutters, wider_spans):
+        gaps = [(left[1], right[0]) for left, right in pairwise(wider_spans)]
+        if all(any(start < right and end > left for start, end in gaps) for _, left, right, _ in gutters):
             if index > first + 1 and _repeats_header(row):
                 break
             spans, end = wider_spans, index + 1
@@ -156,10 +153,6 @@ def _find_extent(rows: Sequence[_Row], first: int) -> tuple[int, list[_Span]]:
         if index > first + 1 and step > _OVERLAP_STEP * font_size:
             step_limit = min(step_limit, _MAX_ROW_STEP * step)
     return end, spans
-
-
-def _is_prose_or_form(row: _Row) -> bool:
-    return any(len(cell) > _MAX_LINE_WORDS for cell in row.cells) or bool(_FORM_OR_LIST.search(row.text))
 
 
 def _repeats_header(row: _Row) -> bool:
@@ -194,11 +187,6 @@ def _clip_span(span: _Span, gutters: Sequence[_Gutter]) -> _Span:
         elif x0 < left and middle < x1 and left - x0 < (left - outer_left) / 2:
             x0 = middle
     return x0, x1
-
-
-def _keeps_open(gutters: Sequence[_Gutter], spans: Sequence[_Span]) -> bool:
-    gaps = [(left[1], right[0]) for left, right in pairwise(spans)]
-    return all(any(start < right and end > left for start, end in gaps) for _, left, right, _ in gutters)
 
 
 def _find_header_end(rows: Sequence[_Row], first: int, end: int, label_right: float) -> int:
@@ -296,7 +284,7 @@ def _find_row_starts(rows: Sequence[_Row], lines: Sequence[list[list[PageToken]]
 def _has_header(texts: Sequence[Sequence[str]], *, is_bold: bool) -> bool:
     """Return True if the first row of cells names the columns of the others."""
     header, body = texts[0], [row for row in texts[1:] if sum(map(bool, row)) > 1]
-    label_count = sum(any(map(_LABEL.search, row)) for row in body)
+    label_count = sum(any(map(PATTERNS["label"].search, row)) for row in body)
     has_numbers = any(map(str.isdigit, "".join(cell for row in body for cell in row)))
     if (
         len(body) < (2 if has_numbers and len(header) > 2 else 3)
@@ -320,16 +308,14 @@ def _weigh_heading(heading: str, cells: Sequence[str]) -> int:
         return 1
     number_count = sum(any(map(str.isdigit, cell)) for cell in cells)
     is_text = not any(map(str.isdigit, heading))
-    return -1 if _VALUE_START.match(heading) else int(is_text and number_count >= max(2, 0.8 * len(cells)))
+    return -1 if PATTERNS["value_start"].match(heading) else int(is_text and number_count >= max(2, 0.8 * len(cells)))
 
 
 def _names_column(text: str) -> bool:
     """Return True if at least half of a cell's words are usual in headings of columns."""
-    header_words, header_with_digits = _load_header_table()
     words = re.findall(r"[^\W\d_]+", text.casefold())
-    return bool(header_with_digits.fullmatch(text)) or 2 * sum(word in header_words for word in words) >= max(
-        len(words), 1
-    )
+    known_count = len([word for word in words if word in _load_header_words()])
+    return bool(PATTERNS["header_with_digits"].fullmatch(text)) or 2 * known_count >= max(len(words), 1)
 
 
 def _join_text(cell: Sequence[PageToken]) -> str:

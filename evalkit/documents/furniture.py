@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import Page
@@ -130,14 +131,10 @@ def find_stamp_line_indices(lines: Sequence[str]) -> set[int]:
 
 def _find_notice_lines(lines: Sequence[str], zone: range) -> Iterator[int]:
     table = load_furniture()
-    passage: list[int] = []
-    for index, following in pairwise([*zone, zone.stop]):
-        passage.append(index)
-        if following == zone.stop or not _is_wrapped(lines[index], lines[following]):
-            text = "\n".join(lines[number] for number in passage)
-            if table.notice.pattern.search(text) and not table.consent.pattern.search(text):
-                yield from passage
-            passage = []
+    for passage in split_into_runs(zone, lambda _, index: _is_wrapped(lines[index - 1], lines[index])):
+        text = "\n".join(lines[number] for number in passage)
+        if table.notice.pattern.search(text) and not table.consent.pattern.search(text):
+            yield from passage
 
 
 def _is_wrapped(line: str, following: str) -> bool:

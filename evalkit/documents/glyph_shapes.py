@@ -108,8 +108,7 @@ def _compare_with_references(glyphs: _Glyphs) -> Iterator[str]:
     )
     distances = np.sqrt(np.maximum(squares, 0) / (_SHAPE_WIDTH * _SHAPE_HEIGHT))
     for column, weight in enumerate((_ASPECT_WEIGHT, _HEIGHT_WEIGHT)):
-        differences = np.abs(glyphs.sizes[:, column, None] - references.sizes[:, column])
-        distances += weight * np.minimum(differences, 1)
+        distances += weight * np.minimum(np.abs(glyphs.sizes[:, column, None] - references.sizes[:, column]), 1)
     is_own = glyphs.kinds[:, None] == references.kinds
     own_distances, other_distances = (np.where(mask, distances, np.inf).min(1) for mask in (is_own, ~is_own))
     is_misdrawn = (other_distances <= _MAX_DISTANCE) & (own_distances >= other_distances + _MIN_MARGIN)
@@ -123,14 +122,17 @@ def _compare_with_references(glyphs: _Glyphs) -> Iterator[str]:
 @cache
 def _load_references() -> _Glyphs:
     mupdf = load_pymupdf().mupdf
-    drawn_fonts = []
-    for name in _REFERENCE_FONTS:
-        font = mupdf.fz_new_base14_font(name)
-        claims = [
-            (mupdf.ll_fz_encode_character(font.m_internal, ord(character)), character)
-            for character in _REFERENCE_CHARACTERS
-        ]
-        drawn_fonts.append(_draw_glyphs(font.m_internal, claims))
+    fonts = map(mupdf.fz_new_base14_font, _REFERENCE_FONTS)
+    drawn_fonts = [
+        _draw_glyphs(
+            font.m_internal,
+            [
+                (mupdf.ll_fz_encode_character(font.m_internal, ord(character)), character)
+                for character in _REFERENCE_CHARACTERS
+            ],
+        )
+        for font in fonts
+    ]
     characters, *arrays = zip(*drawn_fonts, strict=True)
     return _Glyphs([*chain(*characters)], *map(np.concatenate, arrays))
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 import io
-import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import lxml.html
 from lxml import etree
 
+from evalkit.core.package_tables import PatternTable, load_package_table
 from evalkit.documents.input_format import build_damaged_error, build_empty_error, build_too_large_error, serialise_pdf
 from evalkit.documents.mupdf import MAX_PAGES, load_pymupdf
 from evalkit.documents.picture import open_picture
@@ -32,45 +33,17 @@ _STYLE = (
     "td,th{border:1px solid #777;padding:2px 5px;text-align:left;vertical-align:top}"
     "pre{font-family:monospace;white-space:pre-wrap;overflow-wrap:break-word}"
 )
-#: Elements of which a browser shows nothing, or only what it would fetch.
-_UNSEEN_TAGS = (
-    *("head", "script", "style", "noscript", "template", "iframe", "frame", "object", "embed", "applet"),
-    *("audio", "video", "canvas", "datalist", "map", "link", "meta", "base", "title", "desc"),
-)
-#: Elements that are laid out; of others only the content is.
-_LAID_OUT_TAGS = frozenset(
-    (
-        *("html", "body", "div", "p", "h1", "h2", "h3", "h4", "h5", "h6", "br", "hr", "pre", "blockquote", "center"),
-        *("ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tfoot", "tr", "td", "th", "caption"),
-        *("b", "i", "u", "s", "em", "strong", "sub", "sup", "small", "big", "code", "tt", "del", "ins", "span", "img"),
-    )
-)
-#: Elements that begin a line of their own; they become ``div``.
-_BLOCK_TAGS = frozenset(
-    (
-        *("address", "article", "aside", "details", "summary", "fieldset", "figure", "figcaption", "footer", "form"),
-        *("header", "legend", "main", "nav", "section", "textarea", "option"),
-    )
-)
-_KEPT_ATTRIBUTES = frozenset(("class", "id", "colspan", "rowspan", "start", "src", "width"))
-#: Declarations of an element's own style that hide it.
-_HIDING_STYLE = re.compile(
-    r"(?i)(?:^|;)\s*(?:display\s*:\s*none|mso-hide\s*:\s*all|opacity\s*:\s*0(?:\.0+)?%?\s*(?:!important\s*)?(?:;|$))"
-)
-#: Declarations that hide an element's text, and those of elements in it unless they declare another size or visibility.
-_INHERITED_STYLE = re.compile(
-    r"(?i)(?:^|;)\s*(?:visibility\s*:\s*(?P<visibility>[a-z]+)|font-size\s*:\s*(?P<size>[\d.]+)\s*(?P<unit>%|em)?)"
-)
-_XML_DECLARATION = re.compile(r"(?s)^\s*<\?xml.*?\?>")
-#: Rules that hold on a condition are left out.
-_CSS_COMMENT_OR_CONDITION = re.compile(r"(?s)/\*.*?\*/|@[\w-]+[^{;]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
-_CSS_RULE = re.compile(r"([^{}@;]+)\{([^{}]*)\}")
-_CSS_DISPLAY = re.compile(r"(?i)(?:^|;)\s*(display|visibility)\s*:\s*([a-z-]+)")
-_TAG_OR_BREAKABLE_WORD = re.compile(r"(<[^>]*>)|(?<![^\s>])([^\s<>/-]{1,30}[/-][^\s<>]{1,30})(?![^\s<])")
+#: Patterns of ``html_layout.toml`` by name.
+PATTERNS = PatternTable("evalkit.documents", "html_layout.toml")
 #: Deeper elements are laid out as if they were at this depth, because MuPDF shows nothing of them.
 _MAX_DEPTH = 60
 #: A smaller share of the characters than this on the pages means that the layout lost some.
 _MIN_LAID_OUT_SHARE = 0.98
+
+
+@cache
+def _load_words(table: str, name: str) -> frozenset[str]:
+    return frozenset(load_package_table("evalkit.documents", "html_layout.toml")[table][name].split())
 
 
 def convert_html_to_pdf(html: str, name: str, *, obeys_styles: bool = True) -> bytes:
@@ -81,7 +54,7 @@ def convert_html_to_pdf(html: str, name: str, *, obeys_styles: bool = True) -> b
     """
     try:
         root = lxml.html.document_fromstring(
-            _XML_DECLARATION.sub("", html),
+            PATTERNS["xml_declaration"].sub("", html),
             parser=lxml.html.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True),
         )
     except (etree.ParserError, ValueError):
@@ -100,7 +73,7 @@ def lay_out_html(root: Any, name: str, styles: str = "") -> bytes:
         raise build_empty_error(name)
     # MuPDF decodes entities twice, and breaks lines after slashes and hyphens, where units and numbers must be whole.
     markup = lxml.html.tostring(root, encoding="unicode").replace("&amp;", "&amp;amp;")
-    markup = _TAG_OR_BREAKABLE_WORD.sub(lambda m: m[1] or f'<span class="unbroken">{m[2]}</span>', markup)
+    markup = PATTERNS["tag_or_breakable_word"].sub(lambda m: m[1] or f'<span class="unbroken">{m[2]}</span>', markup)
     document, needed_width = _draw_pages(markup, styles, name, _PAGE_WIDTH)
     if needed_width > _PAGE_WIDTH + 1:
         if needed_width > _MAX_PAGE_WIDTH:
@@ -155,8 +128,10 @@ def _count_characters(text: str) -> int:
 def _list_display_rules(root: Any) -> Iterator[str]:
     """Iterate over the CSS rules that hide or show elements, and nothing else."""
     for style in root.iter("style"):
-        for selector, declarations in _CSS_RULE.findall(_CSS_COMMENT_OR_CONDITION.sub("", style.text or "")):
-            for keyword, setting in _CSS_DISPLAY.findall(declarations):
+        for selector, declarations in PATTERNS["css_rule"].findall(
+            PATTERNS["css_comment_or_condition"].sub("", style.text or "")
+        ):
+            for keyword, setting in PATTERNS["css_display"].findall(declarations):
                 is_hidden = setting.lower() in ("none", "hidden", "collapse")
                 if is_hidden or keyword.lower() == "display":
                     yield f"{selector.strip()}{{display:{'none' if is_hidden else setting}}}"
@@ -169,16 +144,16 @@ def _keep_visible_elements(root: Any, name: str) -> None:
         tag, attributes = str(element.tag), element.attrib
         if element.getparent() is None:
             continue
-        is_hidden = "hidden" in attributes or _HIDING_STYLE.search(attributes.get("style", ""))
-        if tag in _UNSEEN_TAGS or is_hidden:
+        is_hidden = "hidden" in attributes or PATTERNS["hiding_style"].search(attributes.get("style", ""))
+        if tag in _load_words("tags", "unseen") or is_hidden:
             element.drop_tree()
         elif tag in _ELEMENT_WRITERS:
             _ELEMENT_WRITERS[tag](element, name)
-        elif tag in _BLOCK_TAGS:
+        elif tag in _load_words("tags", "blocks"):
             element.tag = "div"
-        elif tag not in _LAID_OUT_TAGS:
+        elif tag not in _load_words("tags", "laid_out"):
             element.drop_tag()
-        for attribute in set(attributes) - _KEPT_ATTRIBUTES:
+        for attribute in set(attributes) - _load_words("attributes", "kept"):
             del attributes[attribute]
     for element in [element for element in root.iter() if len(list(element.iterancestors())) > _MAX_DEPTH]:
         element.drop_tag()
@@ -189,7 +164,7 @@ def _drop_hidden_text(root: Any) -> None:
     pending = [(root, False, False)]
     while pending:
         element, is_invisible, is_tiny = pending.pop()
-        for declaration in _INHERITED_STYLE.finditer(element.get("style", "")):
+        for declaration in PATTERNS["inherited_style"].finditer(element.get("style", "")):
             if declaration["visibility"]:
                 is_invisible = declaration["visibility"].lower() in ("hidden", "collapse")
             else:

@@ -17,14 +17,15 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import Literal
 
+from evalkit.core.grouping import group_by
 from evalkit.documents.aligned_tables import TextRow, find_aligned_tables
-from evalkit.documents.bundle import BlockType
+from evalkit.documents.bundle import BlockType, enclose_boxes
 from evalkit.documents.furniture import find_stamp_line_indices, is_stamp_line
 from evalkit.documents.page_content import PageContent, PageLine, PageToken, is_token_centre_in_box
 from evalkit.documents.ruled_tables import GridCell, RulingLine, TableGrid, find_rule_stacks
@@ -89,45 +90,29 @@ class PrevailingTypography:
     is_capitals: bool
 
 
-@dataclass
-class TypographyStats:
-    """Counts of characters by font size and style over a document's pages."""
-
-    characters_by_size: Counter[float] = field(default_factory=Counter)
-    """Number of characters in each font size, rounded to half points."""
-    bold_characters: float = 0.0
-    capital_characters: int = 0
-    character_count: int = 0
-
-    def merge_in(self, other: TypographyStats) -> None:
-        """Add the counts of another page to this object."""
-        self.characters_by_size.update(other.characters_by_size)
-        self.bold_characters += other.bold_characters
-        self.capital_characters += other.capital_characters
-        self.character_count += other.character_count
+class TypographyStats(Counter[tuple[float, float, bool]]):
+    """Counts of characters by font size, by the bold share of their line, and by capitals."""
 
     @property
     def typography(self) -> PrevailingTypography:
         """The commonest font size; bold or capitals if more than half of the text is."""
-        font_size = max(
-            self.characters_by_size, key=lambda font_size: (self.characters_by_size[font_size], -font_size), default=0.0
-        )
+        characters_by_size: Counter[float] = Counter()
+        for (font_size, _, _), length in self.items():
+            characters_by_size[font_size] += length
+        bold_length = sum(length * bold_share for (_, bold_share, _), length in self.items())
+        capital_length = sum(length for (_, _, is_capitals), length in self.items() if is_capitals)
         return PrevailingTypography(
-            font_size,
-            2 * self.bold_characters > self.character_count,
-            2 * self.capital_characters > self.character_count,
+            max(characters_by_size, key=lambda size: (characters_by_size[size], -size), default=0.0),
+            2 * bold_length > self.total(),
+            2 * capital_length > self.total(),
         )
 
 
 def measure_typography(lines: Iterable[PageLine]) -> TypographyStats:
-    """Count the characters of these lines by font size and style."""
+    """Count the characters of these lines by font size (rounded to half points) and style."""
     stats = TypographyStats()
     for line in lines:
-        length = len(line.text)
-        stats.characters_by_size[round(2 * line.font_size) / 2] += length
-        stats.bold_characters += length * line.bold_share
-        stats.capital_characters += length * line.text.isupper()
-        stats.character_count += length
+        stats[round(2 * line.font_size) / 2, line.bold_share, line.text.isupper()] += len(line.text)
     return stats
 
 
@@ -165,8 +150,9 @@ def lay_out_blocks(
             LayoutBlock(_classify_block([row], typography), ((_join_row_tokens([row]),),), is_furniture=True)
         )
         furniture_line_ids.update(map(id, row))
-    body_lines = [line for line in upright_lines if id(line) not in furniture_line_ids]
-    tables, free_lines = _fill_tables(page.grids, body_lines)
+    tables, free_lines = _fill_tables(
+        page.grids, [line for line in upright_lines if id(line) not in furniture_line_ids]
+    )
     open_tables, free_lines = _fill_tables(
         (
             grid
@@ -320,23 +306,22 @@ def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBloc
     """
     lines_by_cell: dict[tuple[float, float], list[PageLine]] = {}
     for line in lines:
-        tokens_by_cell: dict[tuple[float, float], list[PageToken]] = {}
-        for token in line.tokens:
-            cell = grid.find_nearest_cell((token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2)
-            tokens_by_cell.setdefault((cell.y0, cell.x0), []).append(token)
-        for corner, tokens in tokens_by_cell.items():
+        tokens_by_cell = group_by(
+            line.tokens,
+            lambda token: grid.find_nearest_cell((token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2),
+        )
+        for cell, tokens in tokens_by_cell.items():
             cell_line = line if len(tokens_by_cell) == 1 else PageLine(tuple(tokens), line.font_size, line.bold_share)
-            lines_by_cell.setdefault(corner, []).append(cell_line)
+            lines_by_cell.setdefault((cell.y0, cell.x0), []).append(cell_line)
     word_counts = {corner: sum(len(line.tokens) for line in cell_lines) for corner, cell_lines in lines_by_cell.items()}
     if max(word_counts.values(), default=0) > _MAX_CELL_WORDS:
         return None
     cells_per_row, used_columns = Counter(y for y, _ in lines_by_cell), {x for _, x in lines_by_cell}
     columns = [x for x in grid.column_edges if x in used_columns]
     rows = [y for y in grid.row_edges if y in cells_per_row]
-    if len(columns) < 2 or len(rows) < 2:
-        return None
+    lone_word_count = sum(count for (y, _), count in word_counts.items() if cells_per_row[y] == 1)
     # If most words are in rows with one filled cell, the frame is a form's layout, too.
-    if 2 * sum(count for (y, _), count in word_counts.items() if cells_per_row[y] == 1) > sum(word_counts.values()):
+    if len(columns) < 2 or len(rows) < 2 or 2 * lone_word_count > sum(word_counts.values()):
         return None
     return LayoutBlock(
         "table",
@@ -406,12 +391,6 @@ def _find_row_tops(
     ]
     if sum(count >= max(2, len(column_edges) - 1) for count in filled_columns) > 1:
         yield from (min(line.y0 for line in row) for row in rows[1:])
-
-
-def _place_table(cells: tuple[tuple[tuple[PageToken, ...], ...], ...]) -> _PlacedTable:
-    block = LayoutBlock("table", cells)
-    _, lefts, tops, rights, bottoms = zip(*block.tokens, strict=True)
-    return _PlacedTable(block, min(lefts), min(tops), max(rights), max(bottoms))
 
 
 # Reading order
@@ -588,7 +567,8 @@ def _build_blocks(region: Sequence[_Element], typography: PrevailingTypography) 
     tables = [element for element in region if isinstance(element, _PlacedTable)]
     rows = _group_rows(element for element in region if isinstance(element, PageLine))
     for aligned_table in reversed(list(find_aligned_tables(rows))):
-        tables.append(_place_table(aligned_table.cells))
+        block = LayoutBlock("table", aligned_table.cells)
+        tables.append(_PlacedTable(block, *enclose_boxes(token[1:] for token in block.tokens)))
         del rows[aligned_table.first_row : aligned_table.end_row]
     tables.sort(key=lambda table: table.y0)
     for paragraph_rows in _split_paragraphs(rows, [table.y0 for table in tables]):
@@ -619,24 +599,22 @@ def _is_paragraph_break(
     above: TextRow, below: TextRow, paragraph_rows: list[TextRow], right_edge: float, line_pitch: float
 ) -> bool:
     font_size = above[0].font_size
-    if _is_tabular(above) or _is_tabular(below) or _has_list_marker(below):
-        return True
     # A bold phrase may continue on the next line, so a partly bold line belongs to bold as well as to plain lines.
-    if _has_size_change_or_gap(above, below, line_pitch) or {
-        _classify_font_weight(above),
-        _classify_font_weight(below),
-    } == {
-        "bold",
-        "plain",
-    }:
-        return True
-    free_width = right_edge - above[-1].x1
+    is_weight_changed = {_classify_font_weight(above), _classify_font_weight(below)} == {"bold", "plain"}
     first_token = below[0].tokens[0]
     slack = font_size + 0.03 * (right_edge - paragraph_rows[0][0].x0)
-    if first_token.x1 - first_token.x0 + 0.3 * font_size < free_width - slack:
-        return True
+    had_room = first_token.x1 - first_token.x0 + 0.3 * font_size < right_edge - above[-1].x1 - slack
     # An indented line begins a paragraph, except in a list item, whose lines after the first are all indented.
-    return not _has_list_marker(paragraph_rows[0]) and below[0].x0 > above[0].x0 + font_size and len(paragraph_rows) > 1
+    is_indented = below[0].x0 > above[0].x0 + font_size and len(paragraph_rows) > 1
+    return (
+        _is_tabular(above)
+        or _is_tabular(below)
+        or _has_list_marker(below)
+        or _has_size_change_or_gap(above, below, line_pitch)
+        or is_weight_changed
+        or had_room
+        or (is_indented and not _has_list_marker(paragraph_rows[0]))
+    )
 
 
 def _estimate_right_edges(rows: list[TextRow], line_pitch: float) -> list[float]:
@@ -684,8 +662,8 @@ def _is_tabular(row: TextRow) -> bool:
 
 
 def _has_list_marker(row: TextRow) -> bool:
-    is_only_marker = len(row) == 1 and len(row[0].tokens) == 1
-    return not is_only_marker and _LIST_MARKER.fullmatch(row[0].tokens[0].text) is not None
+    has_text_behind = len(row) > 1 or len(row[0].tokens) > 1
+    return has_text_behind and _LIST_MARKER.fullmatch(row[0].tokens[0].text) is not None
 
 
 def _classify_font_weight(row: TextRow) -> Literal["bold", "plain", "mixed"]:
@@ -705,13 +683,9 @@ def _classify_block(paragraph_rows: list[TextRow], typography: PrevailingTypogra
         return default_type
     is_large = min(row[0].font_size for row in paragraph_rows) >= 1.15 * typography.font_size
     is_bold = all(_classify_font_weight(row) == "bold" for row in paragraph_rows) and not typography.is_bold
-    if (is_large or is_bold) and not (text.endswith((".", ",", ";")) and word_count > 6):
-        return "heading"
-    return (
-        "heading"
-        if default_type == "paragraph" and not typography.is_capitals and _is_capital_title(text)
-        else default_type
-    )
+    is_emphasised = (is_large or is_bold) and not (text.endswith((".", ",", ";")) and word_count > 6)
+    is_title = default_type == "paragraph" and not typography.is_capitals and _is_capital_title(text)
+    return "heading" if is_emphasised or is_title else default_type
 
 
 def _is_capital_title(text: str) -> bool:

@@ -6,11 +6,10 @@ PyMuPDF is not thread-safe: use it in one thread of a process only, or in severa
 from __future__ import annotations
 
 import re
-import tomllib
-from functools import cache
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+from evalkit.core.package_tables import load_package_table
 from evalkit.errors import DocumentError
 
 MAX_PAGES = 20_000
@@ -106,17 +105,8 @@ def has_pdf_signature(content: bytes) -> bool:
 
 def find_unread_format(first_bytes: bytes) -> dict[str, str]:
     """Return the row of ``unread_formats.toml`` that fits how a file begins."""
-    beginning = first_bytes.decode("latin-1")
-    return next(row for row in _load_unread_formats() if beginning.startswith(row["beginning"]))
-
-
-@cache
-def _load_unread_formats() -> list[dict[str, str]]:
-    """Return the rows of ``unread_formats.toml``."""
-    rows: list[dict[str, str]] = tomllib.loads(
-        Path(__file__).with_name("unread_formats.toml").read_text(encoding="utf-8")
-    )["format"]
-    return rows
+    rows: list[dict[str, str]] = load_package_table("evalkit.documents", "unread_formats.toml")["format"]
+    return next(row for row in rows if first_bytes.decode("latin-1").startswith(row["beginning"]))
 
 
 def _read_first_bytes(source: bytes | Path) -> bytes:

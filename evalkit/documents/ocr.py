@@ -122,7 +122,8 @@ def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
     ``auto`` means tesseract if it is installed, else RapidOCR, else None. UsageError OCR-MISSING if the named engine is
     not installed.
     """
-    if name in ("auto", "tesseract") and (tesseract := _find_tesseract()):
+    program = shutil.which("tesseract") if name in ("auto", "tesseract") else None
+    if program and (tesseract := _load_tesseract(program)):
         return tesseract
     if name in ("auto", "rapidocr") and _is_rapidocr_installed():
         return RapidOcr()
@@ -244,8 +245,11 @@ def _prepare_grey_image(image: Image.Image) -> tuple[Image.Image, float]:
         white_background.alpha_composite(image.convert("RGBA"))
         image = white_background
     grey = image.convert("L")
-    pixel_count = max(grey.width * grey.height, 1)
-    scale = min(1.0, _MAX_IMAGE_SIDE / max(*grey.size, 1), math.sqrt(_MAX_IMAGE_PIXELS / pixel_count))
+    scale = min(
+        1.0,
+        _MAX_IMAGE_SIDE / max(*grey.size, 1),
+        math.sqrt(_MAX_IMAGE_PIXELS / max(grey.width * grey.height, 1)),
+    )
     if scale < 1:
         grey = grey.resize((max(round(grey.width * scale), 1), max(round(grey.height * scale), 1)))
     return grey, scale
@@ -295,14 +299,9 @@ class Tesseract:
         )
 
 
-def _find_tesseract() -> Tesseract | None:
-    """Return tesseract if it is installed, runs and has data for English; else None."""
-    program = shutil.which("tesseract")
-    return _load_tesseract(program) if program else None
-
-
 @lru_cache(maxsize=8)
 def _load_tesseract(program: str) -> Tesseract | None:
+    """Return tesseract if it runs and has data for English; else None."""
     model_folder = _find_model_folder()
     try:
         version_output = _run_command([program, "--version"], b"", 10)

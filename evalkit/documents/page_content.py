@@ -229,7 +229,11 @@ def _find_visible_tokens(
     """
     box, tokens = styled_line.line.box, styled_line.line.tokens
     if not inspector.is_on_page(box):
-        tokens = tuple(token for token in tokens if _is_on_page(token, inspector))
+        tokens = tuple(
+            token
+            for token in tokens
+            if 0 <= (token.x0 + token.x1) / 2 <= inspector.width and 0 <= (token.y0 + token.y1) / 2 <= inspector.height
+        )
     has_verified_glyphs = all(
         font_xref in verified_glyphs and verified_glyphs[font_xref].issuperset(text)
         for font_xref, text in styled_line.font_texts
@@ -415,27 +419,11 @@ def _find_ruling_lines(page: Any, vectors: Sequence[dict[str, Any]]) -> tuple[li
 
     ``vectors`` are MuPDF's blocks of drawn lines and areas.
     """
+    shapes: Iterable[list[Rect]] = (_find_rectangle_edges(vector["bbox"], vector["stroked"]) for vector in vectors)
     if not all(vector["isrect"] for vector in vectors):
         # The boxes of shapes other than rectangles do not show what was drawn. The paths do, but to fetch them the page
         # must be read again.
-        return _sort_edges_into_ruling_lines(_find_path_edges(page))
-    return _sort_edges_into_ruling_lines(_find_rectangle_edges(vector["bbox"], vector["stroked"]) for vector in vectors)
-
-
-def _find_path_edges(page: Any) -> Iterator[list[Rect]]:
-    transform_rect = partial(_transform_rect, tuple(page.rotation_matrix))
-    for path in page.get_cdrawings():
-        is_stroked = "s" in path["type"]
-        for path_piece in path["items"]:
-            if path_piece[0] == "l" and is_stroked:
-                yield [transform_rect(*path_piece[1], *path_piece[2])]
-            elif path_piece[0] == "re":
-                yield _find_rectangle_edges(transform_rect(*path_piece[1]), is_stroked)
-            else:
-                yield []
-
-
-def _sort_edges_into_ruling_lines(shapes: Iterable[list[Rect]]) -> tuple[list[RulingLine], list[RulingLine], int]:
+        shapes = _find_path_edges(page)
     horizontal_rules: list[RulingLine] = []
     vertical_rules: list[RulingLine] = []
     shape_count = 0
@@ -450,6 +438,19 @@ def _sort_edges_into_ruling_lines(shapes: Iterable[list[Rect]]) -> tuple[list[Ru
                 is_shape = True
         shape_count += is_shape
     return horizontal_rules, vertical_rules, shape_count
+
+
+def _find_path_edges(page: Any) -> Iterator[list[Rect]]:
+    transform_rect = partial(_transform_rect, tuple(page.rotation_matrix))
+    for path in page.get_cdrawings():
+        is_stroked = "s" in path["type"]
+        for path_piece in path["items"]:
+            if path_piece[0] == "l" and is_stroked:
+                yield [transform_rect(*path_piece[1], *path_piece[2])]
+            elif path_piece[0] == "re":
+                yield _find_rectangle_edges(transform_rect(*path_piece[1]), is_stroked)
+            else:
+                yield []
 
 
 def _find_rectangle_edges(rect: Rect, is_stroked: bool) -> list[Rect]:
@@ -477,10 +478,6 @@ def _inset_word_box(token: PageToken) -> Rect:
     """Shrink a word's box to exclude ink of its neighbours; punctuation keeps its box."""
     inset = 0.15 * min(token.x1 - token.x0, token.y1 - token.y0) if any(map(str.isalnum, token.text)) else 0.0
     return token.x0 + inset, token.y0 + inset, token.x1 - inset, token.y1 - inset
-
-
-def _is_on_page(token: PageToken, inspector: PageVisibilityInspector) -> bool:
-    return 0 <= (token.x0 + token.x1) / 2 <= inspector.width and 0 <= (token.y0 + token.y1) / 2 <= inspector.height
 
 
 def is_token_centre_in_box(token: PageToken, box: Rect) -> bool:

@@ -18,9 +18,9 @@ from scipy import ndimage
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.documents.deskew import detect_ink_in_downscaled_image
-from evalkit.documents.mupdf import OpenedPdf, open_pdf
+from evalkit.documents.mupdf import OpenedPdf
 from evalkit.documents.quality import GOOD_SCORE
-from evalkit.documents.render import encode_png, read_pdf, render_opened_page
+from evalkit.documents.render import encode_png, open_pdf_to_render, render_opened_page
 from evalkit.errors import DocumentError
 
 #: Reasons to show a page's picture, the most useful first: no text could be read; the text is poor or incomplete; tick
@@ -75,8 +75,7 @@ def render_page_images(
 
     ``max_pixels``: of one image. DocumentError if a page cannot be drawn.
     """
-    content, path = read_pdf(pdf)
-    opened_pdf = open_pdf(content, str(path))
+    opened_pdf, path = open_pdf_to_render(pdf)
     with opened_pdf.document:
         return tuple(
             PageImage(
@@ -96,8 +95,7 @@ def choose_and_render_page_images(
     Of more than ``max_images`` pages, those with the most useful reasons; then the first. Errors as
     ``render_page_images``.
     """
-    content, path = read_pdf(pdf)
-    opened_pdf = open_pdf(content, str(path))
+    opened_pdf, path = open_pdf_to_render(pdf)
     with opened_pdf.document:
         reasons_by_page = find_picture_reasons(opened_pdf, path, bundle)
     chosen_pages = sorted(
@@ -115,7 +113,7 @@ def find_picture_reasons(
     """
     shown_pages = [page for page in bundle.pages if page.status not in (PageStatus.BLANK, PageStatus.FAILED)]
     reasons_by_page: dict[int, set[PictureReason]] = {
-        page.page_num: set(_find_reasons_in_text(page)) for page in shown_pages
+        page.page_num: _find_reasons_in_text(page) for page in shown_pages
     }
     stamps_by_page: dict[int, list[_Rectangle]] = {}
     for page in shown_pages:
@@ -138,15 +136,15 @@ def find_picture_reasons(
     }
 
 
-def _find_reasons_in_text(page: Page) -> Iterator[PictureReason]:
-    if page.status is PageStatus.IMAGE:
-        yield "image"
+def _find_reasons_in_text(page: Page) -> set[PictureReason]:
     is_read_poorly = page.quality is not None and page.quality < GOOD_SCORE
-    if is_read_poorly or page.problems or page.unread or page.damage:
-        yield "poor"
-    # Printed tables are in the text, cell by cell; of recognised ones the columns are guessed.
-    if page.layout_metadata.has_tables and page.status is PageStatus.OCR:
-        yield "table"
+    reasons: dict[PictureReason, bool] = {
+        "image": page.status is PageStatus.IMAGE,
+        "poor": is_read_poorly or bool(page.problems or page.unread or page.damage),
+        # Printed tables are in the text, cell by cell; of recognised ones the columns are guessed.
+        "table": page.layout_metadata.has_tables and page.status is PageStatus.OCR,
+    }
+    return {reason for reason, is_present in reasons.items() if is_present}
 
 
 def _may_have_marks(opened_pdf: OpenedPdf, page_number: int) -> bool:
@@ -156,9 +154,11 @@ def _may_have_marks(opened_pdf: OpenedPdf, page_number: int) -> bool:
     """
     try:
         page = opened_pdf.document.load_page(page_number - 1)
-        if page.first_annot or page.first_widget:
-            return True
-        if any("text" not in operation and "path" not in operation for operation, _ in page.get_bboxlog()):
+        if (
+            page.first_annot
+            or page.first_widget
+            or any("text" not in operation and "path" not in operation for operation, _ in page.get_bboxlog())
+        ):
             return True
         small_piece_count = 0
         for piece_kind, *points in (piece for path in page.get_cdrawings() for piece in path["items"]):
@@ -187,7 +187,9 @@ def _find_marks(image: Image.Image, page: Page) -> tuple[bool, list[_Rectangle]]
         )
         for _, _, x0, y0, x1, y1 in page.words
     ]
-    word_mask = _cover_words(word_boxes, ink.shape)
+    word_mask = np.zeros(ink.shape, dtype=np.bool_)
+    for x0, y0, x1, y1 in word_boxes:
+        word_mask[max(y0 - _WORD_MARGIN, 0) : y1 + _WORD_MARGIN, max(x0 - _WORD_MARGIN, 0) : x1 + _WORD_MARGIN] = True
     labels, _ = ndimage.label(ink, np.ones((3, 3)))
     ink_places: list[_Slices] = ndimage.find_objects(labels)
     boxes = [
@@ -202,13 +204,6 @@ def _find_marks(image: Image.Image, page: Page) -> tuple[bool, list[_Rectangle]]
     for x0, y0, x1, y1 in labelled_boxes:
         word_mask[y0:y1, x0:x1] = True
     return len(labelled_boxes) >= _MIN_TICK_BOXES, list(_find_stamps(ink, labels, ink_places, word_mask))
-
-
-def _cover_words(word_boxes: Iterable[_Rectangle], shape: tuple[int, int]) -> NDArray[np.bool_]:
-    word_mask = np.zeros(shape, dtype=np.bool_)
-    for x0, y0, x1, y1 in word_boxes:
-        word_mask[max(y0 - _WORD_MARGIN, 0) : y1 + _WORD_MARGIN, max(x0 - _WORD_MARGIN, 0) : x1 + _WORD_MARGIN] = True
-    return word_mask
 
 
 def _has_size_of_tick_box(height: int, width: int) -> bool:

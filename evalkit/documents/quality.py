@@ -7,7 +7,7 @@ that reads them would invent content: such a page goes to a person, with advice.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
@@ -89,12 +89,11 @@ def assess_ocr_quality(words: Sequence[OcrWord], grey_image: Image.Image, dpi: i
     The picture is of mode L, drawn at ``dpi``; the boxes of ``words`` are in its pixels. A picture without words scores
     0, even if it is blank: check with ``deskew.is_blank_image`` before.
     """
-    ink_mask = detect_ink_in_downscaled_image(grey_image)
-    covered_ink_share = _measure_ink_share_in_words(words, ink_mask, grey_image)
+    covered_ink_share = _measure_ink_share_in_words(words, grey_image)
     score = _compute_score(words, covered_ink_share)
     problems: tuple[str, ...] = ()
     if score < GOOD_SCORE:
-        problems = tuple(_describe_quality_problems(words, grey_image, dpi, covered_ink_share))
+        problems = _describe_quality_problems(words, grey_image, dpi, covered_ink_share)
         if not problems and score < MIN_READABLE_SCORE:
             problems = (
                 "few words could be recognised: scan the original at 300 dpi; if it is handwriting, type what matters",
@@ -148,11 +147,12 @@ def _compute_score(words: Sequence[OcrWord], covered_ink_share: float) -> float:
     return round(min(max(score, 0.0), 1.0), 2)
 
 
-def _measure_ink_share_in_words(words: Sequence[OcrWord], ink_mask: NDArray[np.bool_], grey: Image.Image) -> float:
+def _measure_ink_share_in_words(words: Sequence[OcrWord], grey: Image.Image) -> float:
     """Return the share (0..1) of the page's ink that is inside the boxes of words.
 
     The share shows print that the engine missed, which no confidence does.
     """
+    ink_mask = detect_ink_in_downscaled_image(grey)
     word_mask = np.zeros_like(ink_mask)
     y_scale, x_scale = ink_mask.shape[0] / grey.height, ink_mask.shape[1] / grey.width
     for word in words:
@@ -160,10 +160,7 @@ def _measure_ink_share_in_words(words: Sequence[OcrWord], ink_mask: NDArray[np.b
             int(word.y0 * y_scale) : int(word.y1 * y_scale) + 2, int(word.x0 * x_scale) : int(word.x1 * x_scale) + 2
         ] = True
     ink_mask = _remove_borders(ink_mask, word_mask)
-    ink_total = int(ink_mask.sum())
-    if not ink_total:
-        return 1.0
-    return int((ink_mask & word_mask).sum()) / ink_total
+    return int((ink_mask & word_mask).sum()) / int(ink_mask.sum()) if ink_mask.any() else 1.0
 
 
 def _remove_borders(ink_mask: NDArray[np.bool_], word_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -187,7 +184,7 @@ def _remove_borders(ink_mask: NDArray[np.bool_], word_mask: NDArray[np.bool_]) -
 
 def _describe_quality_problems(
     words: Sequence[OcrWord], grey: Image.Image, dpi: int, covered_ink_share: float
-) -> Iterator[str]:
+) -> tuple[str, ...]:
     """Describe faults of a page's picture with advice: first the page, then its print.
 
     The limits are from 115 clean pages: edges of the print bridged at least 0.3 of the contrast from one pixel to the
@@ -197,24 +194,24 @@ def _describe_quality_problems(
     paper_level = float(np.percentile(grey_levels, 80))
     print_levels = grey_levels[grey_levels < paper_level - 10]
     contrast = paper_level - float(np.percentile(print_levels, 5)) if print_levels.size else 0.0
-    if paper_level < 110:
-        yield "the page is very dark: scan it again, lighter"
-    elif contrast < 60:
-        yield "the print is very pale: scan it again, darker"
-    if measure_grain(grey) > GRAIN_THRESHOLD or measure_speckle(grey) > SPECKLE_THRESHOLD:
-        yield "the page is full of specks: scan the original rather than a copy or a fax"
-    if _measure_sharpness(grey_levels, contrast) < 0.2:
-        yield "the page is blurred or was scanned too coarsely: scan it again at 300 dpi, flat on the glass"
-    if not words:
-        yield (
-            "no words could be recognised: if it is a photograph or handwriting, type what matters; "
-            "if it is print, scan it again at 300 dpi"
-        )
-        return
-    if median(word.y1 - word.y0 for word in words) * 200 / dpi < 12:
-        yield "the print is too small: scan it again at 300 dpi"
-    if covered_ink_share < _MIN_COVERED_SHARE:
-        yield "much of the page is not print: if it is handwriting or a picture, type what matters"
+    is_speckled = measure_grain(grey) > GRAIN_THRESHOLD or measure_speckle(grey) > SPECKLE_THRESHOLD
+    problems = {
+        "the page is very dark: scan it again, lighter": paper_level < 110,
+        "the print is very pale: scan it again, darker": paper_level >= 110 and contrast < 60,
+        "the page is full of specks: scan the original rather than a copy or a fax": is_speckled,
+        "the page is blurred or was scanned too coarsely: scan it again at 300 dpi, flat on the glass": (
+            _measure_sharpness(grey_levels, contrast) < 0.2
+        ),
+        "no words could be recognised: if it is a photograph or handwriting, type what matters; "
+        "if it is print, scan it again at 300 dpi": not words,
+        "the print is too small: scan it again at 300 dpi": (
+            bool(words) and median(word.y1 - word.y0 for word in words) * 200 / dpi < 12
+        ),
+        "much of the page is not print: if it is handwriting or a picture, type what matters": (
+            bool(words) and covered_ink_share < _MIN_COVERED_SHARE
+        ),
+    }
+    return tuple(problem for problem, is_present in problems.items() if is_present)
 
 
 def _measure_sharpness(grey_levels: NDArray[np.int16], contrast: float) -> float:

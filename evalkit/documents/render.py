@@ -25,7 +25,7 @@ _MAX_RENDER_SIDE = 16_383
 _CONVERTED_PATH = Path("the converted file")
 _THUMBNAIL_DPI = 24
 #: Margins around a cut-out word, as shares of the page's width and height: the words beside it belong to its meaning.
-_CUT_OUT_MARGINS = (0.08, 0.006)
+_CUT_OUT_MARGINS = (-0.08, -0.006, 0.08, 0.006)
 #: A page is then about 440 pixels wide: twice its width on the contact sheet, for high-resolution screens.
 _PREVIEW_DPI = 52
 
@@ -36,15 +36,15 @@ def render_page(pdf: Path | bytes, page_num: int, max_dpi: int = 110) -> Image.I
     ``pdf`` is a file or its content. The resolution is ``max_dpi``, or lower if the picture would have more than 50 megapixels or a side of more than
     16,383. DocumentError if the file cannot be opened; READER-PAGE if the page does not exist or cannot be drawn.
     """
-    content, path = read_pdf(pdf)
-    opened_pdf = open_pdf(content, str(path))
+    opened_pdf, path = open_pdf_to_render(pdf)
     with opened_pdf.document:
         return render_opened_page(opened_pdf, path, page_num, max_dpi)
 
 
-def read_pdf(pdf: Path | bytes) -> tuple[bytes, Path]:
-    """Return a PDF's content, and its path for errors."""
-    return (pdf, _CONVERTED_PATH) if isinstance(pdf, bytes) else (read_source_file(pdf), pdf)
+def open_pdf_to_render(pdf: Path | bytes) -> tuple[OpenedPdf, Path]:
+    """Open a PDF, a file or its content; also return its path for errors."""
+    content, path = (pdf, _CONVERTED_PATH) if isinstance(pdf, bytes) else (read_source_file(pdf), pdf)
+    return open_pdf(content, str(path)), path
 
 
 def render_opened_page(
@@ -76,8 +76,9 @@ def render_opened_page(
             1.0, math.sqrt((max_pixels or MAX_RENDER_PIXELS) / max(pixel_count, 1.0)), _MAX_RENDER_SIDE / longest_side
         )
         fitting_dpi = max_dpi if scale == 1 else max(int(max_dpi * scale), 1)
-        scale_matrix = load_pymupdf().Matrix(fitting_dpi / 72, y_stretch * fitting_dpi / 72)
-        pixmap = page.get_displaylist().get_pixmap(matrix=scale_matrix, alpha=0)
+        pixmap = page.get_displaylist().get_pixmap(
+            matrix=load_pymupdf().Matrix(fitting_dpi / 72, y_stretch * fitting_dpi / 72), alpha=0
+        )
         # ``frombytes`` copies; with ``frombuffer``, Pillow would share memory that is freed with the pixmap.
         return Image.frombytes("RGB", (pixmap.width, pixmap.height), pixmap.samples_mv)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
@@ -155,10 +156,8 @@ class PdfPageRenderer:
 
         Errors as ``render_full_size``.
         """
-        page_num, x0, y0, x1, y1 = word_box
-        with Image.open(io.BytesIO(self.render_full_size(page_num))) as image:
-            margins = (-_CUT_OUT_MARGINS[0], -_CUT_OUT_MARGINS[1], *_CUT_OUT_MARGINS)
-            edges = (min(max(edge + margin, 0), 1) for edge, margin in zip((x0, y0, x1, y1), margins, strict=True))
+        with Image.open(io.BytesIO(self.render_full_size(word_box[0]))) as image:
+            edges = (min(max(edge + margin, 0), 1) for edge, margin in zip(word_box[1:], _CUT_OUT_MARGINS, strict=True))
             box = tuple(round(edge * length) for edge, length in zip(edges, image.size * 2, strict=True))
             return encode_png(image.crop(box))  # type: ignore[arg-type]
 
@@ -215,9 +214,10 @@ def highlight_boxes(image: Image.Image, boxes: Iterable[Box], style: Literal["fo
 
 
 def _draw_dashed_rectangle(draw: ImageDraw.ImageDraw, x0: float, y0: float, x1: float, y1: float) -> None:
-    for start in range(int(x0), int(x1), 2 * _DASH_LENGTH):
-        for y in (y0, y1):
-            draw.line((start, y, min(start + _DASH_LENGTH, x1), y), fill=_NEAR_COLOUR, width=2)
-    for start in range(int(y0), int(y1), 2 * _DASH_LENGTH):
-        for x in (x0, x1):
-            draw.line((x, start, x, min(start + _DASH_LENGTH, y1)), fill=_NEAR_COLOUR, width=2)
+    x_starts, y_starts = range(int(x0), int(x1), 2 * _DASH_LENGTH), range(int(y0), int(y1), 2 * _DASH_LENGTH)
+    dashes: list[tuple[float, float, float, float]] = [
+        (start, y, min(start + _DASH_LENGTH, x1), y) for start in x_starts for y in (y0, y1)
+    ]
+    dashes += [(x, start, x, min(start + _DASH_LENGTH, y1)) for start in y_starts for x in (x0, x1)]
+    for dash in dashes:
+        draw.line(dash, fill=_NEAR_COLOUR, width=2)

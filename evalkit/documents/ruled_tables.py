@@ -7,11 +7,13 @@ text again, without the words' places, which we need.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
+
+from evalkit.core.grouping import group_by, group_pairs, split_into_runs
 
 #: Points: parallel lines nearer to each other are one line, and a line that ends nearer to another touches it.
 _TOLERANCE = 2.5
@@ -111,28 +113,17 @@ def find_rule_stacks(horizontal_rules: Iterable[RulingLine]) -> list[list[Ruling
 def _merge_rules(rules: Iterable[RulingLine]) -> list[RulingLine]:
     """Merge parallel rules that are nearly at one position and overlap or touch."""
     merged_rules: list[RulingLine] = []
-    for position, level_rules in _group_rules_by_position(sorted(rules)):
-        pieces = sorted(level_rules, key=lambda rule: rule.start)
-        start, end = pieces[0].start, pieces[0].end
-        for rule in pieces[1:]:
-            if rule.start > end + _TOLERANCE:
-                merged_rules.append(RulingLine(position, start, end))
-                start, end = rule.start, rule.end
-            end = max(end, rule.end)
-        merged_rules.append(RulingLine(position, start, end))
+    for level_rules in split_into_runs(
+        sorted(rules), lambda level, rule: rule.position - level[-1].position <= _TOLERANCE
+    ):
+        position = level_rules[0].position
+        for rule in sorted(level_rules, key=lambda rule: rule.start):
+            last = merged_rules[-1] if merged_rules else None
+            if last and last.position == position and rule.start <= last.end + _TOLERANCE:
+                merged_rules[-1] = last._replace(end=max(last.end, rule.end))
+            else:
+                merged_rules.append(RulingLine(position, rule.start, rule.end))
     return merged_rules
-
-
-def _group_rules_by_position(sorted_rules: list[RulingLine]) -> Iterator[tuple[float, list[RulingLine]]]:
-    """Group rules that are nearly at one position; each group with its first position."""
-    level_rules: list[RulingLine] = []
-    for rule in sorted_rules:
-        if level_rules and rule.position - level_rules[-1].position > _TOLERANCE:
-            yield level_rules[0].position, level_rules
-            level_rules = []
-        level_rules.append(rule)
-    if level_rules:
-        yield level_rules[0].position, level_rules
 
 
 def _find_cells(horizontal_rules: list[RulingLine], vertical_rules: list[RulingLine]) -> list[GridCell]:
@@ -164,11 +155,8 @@ def _find_following_crossings(
     ``crossings`` has, by x and y, the index of the vertical and of the horizontal rule. ``rule_index`` selects the rule
     of each such pair (0 or 1), ``coordinate_index`` the coordinate that grows along the rule (0 for x, 1 for y).
     """
-    points_by_rule: dict[int, list[tuple[float, float]]] = {}
-    for point, rules in crossings.items():
-        points_by_rule.setdefault(rules[rule_index], []).append(point)
     following_points: dict[tuple[float, float], list[tuple[float, float]]] = {}
-    for points in points_by_rule.values():
+    for points in group_by(crossings, lambda point: crossings[point][rule_index]).values():
         points.sort(key=itemgetter(coordinate_index))
         following_points |= {point: points[index:] for index, point in enumerate(points, 1)}
     return following_points
@@ -181,40 +169,34 @@ def _find_smallest_cell(
     lower_corners: list[tuple[float, float]],
     crossings: dict[tuple[float, float], tuple[int, int]],
 ) -> GridCell | None:
-    for lower_corner in lower_corners:
-        for right_corner in right_corners:
-            far_crossing = crossings.get((right_corner[0], lower_corner[1]))
-            # The fourth corner must be on the same two rules as the second and third, not on other rules in line with
-            # these.
-            if (
-                far_crossing
-                and far_crossing[0] == crossings[right_corner][0]
-                and far_crossing[1] == crossings[lower_corner][1]
-            ):
-                return GridCell(x, y, right_corner[0], lower_corner[1])
-    return None
+    # The fourth corner must be on the same two rules as the second and third, not on other rules in line with these.
+    return next(
+        (
+            GridCell(x, y, right_corner[0], lower_corner[1])
+            for lower_corner in lower_corners
+            for right_corner in right_corners
+            if crossings.get((right_corner[0], lower_corner[1]))
+            == (crossings[right_corner][0], crossings[lower_corner][1])
+        ),
+        None,
+    )
 
 
 def _group_touching_cells(cells: list[GridCell]) -> list[list[GridCell]]:
-    cells_by_corner: dict[tuple[float, float], list[GridCell]] = {}
-    for cell in cells:
-        for corner in _list_corners(cell):
-            cells_by_corner.setdefault(corner, []).append(cell)
+    cells_by_corner = group_pairs((corner, cell) for cell in cells for corner in _list_corners(cell))
     cell_groups: list[list[GridCell]] = []
     grouped_cells: set[GridCell] = set()
     for first_cell in cells:
         if first_cell in grouped_cells:
             continue
-        group, pending_cells = [], [first_cell]
+        group = [first_cell]
         grouped_cells.add(first_cell)
-        while pending_cells:
-            cell = pending_cells.pop()
-            group.append(cell)
+        for cell in group:  # which grows while it is read
             neighbours = {
                 neighbour for corner in _list_corners(cell) for neighbour in cells_by_corner[corner]
             } - grouped_cells
             grouped_cells |= neighbours
-            pending_cells.extend(neighbours)
+            group += neighbours
         cell_groups.append(group)
     return cell_groups
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from PIL import Image
 from rapidfuzz import fuzz
@@ -97,17 +97,6 @@ class PageOcrSettings:
         return FileOcr(self, opened_pdf, file_name)
 
 
-class DrawnPage(NamedTuple):
-    """Picture of a page (from 1), with the page's size in points."""
-
-    page_num: int
-    image: Image.Image
-    page_width: float
-    page_height: float
-    has_warnings: bool
-    """True if MuPDF met faults when it drew the page."""
-
-
 class FileOcr:
     """OCR for one file: notes the pages that need OCR, then recognises them."""
 
@@ -118,7 +107,7 @@ class FileOcr:
         self._layered_pages: set[int] = set()
         self._pages_needing_ocr: set[int] = set()
         self._barcodes_by_page: dict[int, tuple[Barcode, ...]] = {}
-        self._damage_by_page: dict[int, tuple[str, ...]] = {}
+        self._warnings_by_page: dict[int, str] = {}
 
     def note_ocr_need_and_hide_layer(self, page_num: int, content: PageContent) -> PageContent:
         """Note if a page (from 1) needs OCR; return its content with hidden OCR layer.
@@ -155,11 +144,14 @@ class FileOcr:
         repeated_margin_keys = {key for key, count in margin_counts.items() if count > 1}
         for page in pages:
             if page.page_num in recognised_by_page:
-                has_ocr_layer = page.page_num in self._layered_pages
                 merged_page = _merge_ocr_into_page(
-                    page, recognised_by_page[page.page_num], repeated_margin_keys, has_ocr_layer=has_ocr_layer
+                    page,
+                    recognised_by_page[page.page_num],
+                    repeated_margin_keys,
+                    has_ocr_layer=page.page_num in self._layered_pages,
                 )
-                damage = tuple(dict.fromkeys((*page.damage, *self._damage_by_page.get(page.page_num, ()))))
+                losses = find_losses(self._warnings_by_page.get(page.page_num, ""))
+                damage = tuple(dict.fromkeys((*page.damage, *losses)))
                 yield add_barcode_identifiers(
                     merged_page.model_copy(update={"damage": damage}), self._barcodes_by_page.get(page.page_num, ())
                 )
@@ -185,25 +177,26 @@ class FileOcr:
                     future.result()
                     self._recogniser.on_page_done()
 
-        def recognise(drawn_page: DrawnPage) -> None:
-            recognised_by_page[drawn_page.page_num] = self._recognise_drawn_page(drawn_page)
+        def recognise(page_num: int, image: Image.Image, page_rect: Any) -> None:
+            recognised_by_page[page_num] = self._recognise_drawn_page(page_num, image, page_rect)
 
         with ThreadPoolExecutor(os.cpu_count()) as thread_pool:
             for page_num in page_numbers:
                 await_room(self._recogniser.count_workers() - 1, 0)
                 try:
-                    drawn_page = self._draw_page(page_num)
+                    image, page_rect = self._draw_page(page_num)
                 except DocumentError as error:
                     recognised_by_page[page_num] = error
                     self._recogniser.on_page_done()
                     continue
-                pixel_count = drawn_page.image.width * drawn_page.image.height
+                pixel_count = image.width * image.height
                 await_room(self._recogniser.count_workers() - 1, pixel_count)
-                pixels_by_future[thread_pool.submit(recognise, drawn_page)] = pixel_count
+                pixels_by_future[thread_pool.submit(recognise, page_num, image, page_rect)] = pixel_count
             await_room(0, 0)
         return recognised_by_page
 
-    def _draw_page(self, page_num: int) -> DrawnPage:
+    def _draw_page(self, page_num: int) -> tuple[Image.Image, Any]:
+        """Return a page's picture, and its rectangle in points; note what MuPDF says is damaged."""
         take_warnings()  # about earlier pages
         page_rect = self._opened_pdf.document.load_page(page_num - 1).rect
         if fax_resolution := self._measure_fax_resolution(page_num):
@@ -212,9 +205,8 @@ class FileOcr:
             image = restore_fax(fax.convert("L"), x_dpi, y_dpi)
         else:
             image = render_opened_page(self._opened_pdf, self._path, page_num, OCR_DPI)
-        warnings = take_warnings()
-        self._damage_by_page[page_num] = find_losses(warnings)
-        return DrawnPage(page_num, image, page_rect.width, page_rect.height, bool(warnings))
+        self._warnings_by_page[page_num] = take_warnings()
+        return image, page_rect
 
     def _measure_fax_resolution(self, page_num: int) -> tuple[float, float] | None:
         """Return the dpi across and down of a page that is one picture of a fax.
@@ -238,14 +230,15 @@ class FileOcr:
         is_fax = _MIN_FAX_DPI <= y_dpi <= 1.05 * x_dpi <= _MAX_FAX_DPI and pixel_count <= MAX_RENDER_PIXELS
         return (x_dpi, y_dpi) if is_fax else None
 
-    def _recognise_drawn_page(self, drawn_page: DrawnPage) -> RecognisedPage | DocumentError | None:
+    def _recognise_drawn_page(
+        self, page_num: int, image: Image.Image, page_rect: Any
+    ) -> RecognisedPage | DocumentError | None:
         """Recognise a page and read its bar codes; None if its picture is blank.
 
         A DocumentError is returned, not raised.
         """
-        page_num, image, page_width, page_height, has_warnings = drawn_page
         # The actual resolution: a very large page is rendered coarser than requested.
-        dpi = max(round(_POINTS_PER_INCH * image.width / max(page_width, 1.0)), 1)
+        dpi = max(round(_POINTS_PER_INCH * image.width / max(page_rect.width, 1.0)), 1)
         try:
             self._barcodes_by_page[page_num] = read_barcodes(image)
             reading = recognise_page_image(
@@ -257,11 +250,11 @@ class FileOcr:
             )
         except DocumentError as error:
             return error
-        if reading is None and has_warnings:  # MuPDF draws a broken image as nothing
+        if reading is None and self._warnings_by_page[page_num]:  # MuPDF draws a broken image as nothing
             return DocumentError(
                 "a picture on the page is broken", code="OCR-IMAGE", remedy="Scan or export the document again."
             )
-        return RecognisedPage.from_ocr_result(reading, page_width, page_height) if reading else None
+        return RecognisedPage.from_ocr_result(reading, page_rect.width, page_rect.height) if reading else None
 
 
 def _merge_ocr_into_page(
@@ -280,7 +273,8 @@ def _merge_ocr_into_page(
     if recognised is None:
         return page if page.text else page.model_copy(update={"status": PageStatus.BLANK})
     if isinstance(recognised, DocumentError):
-        return page.model_copy(update={"status": PageStatus.IMAGE, "problems": (_format_ocr_problem(recognised),)})
+        remedy = f"{recognised.remedy[:1].lower()}{recognised.remedy[1:].rstrip('.')}"
+        return page.model_copy(update={"status": PageStatus.IMAGE, "problems": (f"{recognised.message}: {remedy}",)})
     quality_update = {"quality": recognised.quality.score, "problems": recognised.quality.problems}
     own_page = (
         page
@@ -339,14 +333,13 @@ def _append_recognised_text(
 
 def _hide_page_text(page: Page) -> Page:
     hidden_blocks = tuple(block.model_copy(update={"hidden": True}) for block in page.blocks)
-    layout_metadata = LayoutMetadata(block_types=(), has_tables=False)
     return page.model_copy(
         update={
             "text": "",
             "paragraphs": (),
             "words": PackedWords(),
             "blocks": hidden_blocks,
-            "layout_metadata": layout_metadata,
+            "layout_metadata": LayoutMetadata(block_types=(), has_tables=False),
         }
     )
 
@@ -486,11 +479,6 @@ class RecognisedPage:
         return (
             not page_text or (word_counts & _count_words([page_text])).total() < _MIN_KNOWN_SHARE * word_counts.total()
         )
-
-
-def _format_ocr_problem(error: DocumentError) -> str:
-    """Return the error and its remedy in one clause, for ``Page.problems``."""
-    return f"{error.message}: {error.remedy[:1].lower()}{error.remedy[1:].rstrip('.')}"
 
 
 def _count_words(texts: Iterable[str]) -> Counter[str]:

@@ -9,6 +9,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import NamedTuple
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import DocumentBundle, Page, WordPosition, enclose_boxes
 from evalkit.issue import PageBox
 
@@ -89,13 +90,9 @@ def find_doubtful_words(page: Page, start: int, end: int) -> Iterator[DoubtfulWo
 
 def group_words_into_lines(words: Iterable[WordPosition]) -> list[list[WordPosition]]:
     """Group a page's words, in reading order, into printed lines."""
-    lines: list[list[WordPosition]] = []
-    for word in words:
-        if lines and _is_on_line(enclose_boxes(line_word[2:] for line_word in lines[-1]), word):
-            lines[-1].append(word)
-        else:
-            lines.append([word])
-    return lines
+    return split_into_runs(
+        words, lambda line, word: _is_on_line(enclose_boxes(line_word[2:] for line_word in line), word)
+    )
 
 
 def _is_on_line(line_box: tuple[int, int, int, int], word: WordPosition) -> bool:

@@ -8,7 +8,7 @@ takes too long for whole pages and loses the spaces between words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import pairwise
@@ -16,6 +16,7 @@ from typing import Protocol
 
 from PIL import Image
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.quality import OcrWord
 from evalkit.errors import DocumentError
@@ -60,7 +61,7 @@ def read_words_again(
     are, by the word's position, the reading that was not taken; empty if there is no second reading.
     """
     checked_words, doubts = list(words), dict[int, str]()
-    groups = list(_group_words_to_read_again(words))
+    groups = _group_words_to_read_again(words)
     second_texts = [""] * len(groups)
     if reader and groups:
         with suppress(DocumentError):  # without a second reading, the first one still counts
@@ -100,28 +101,21 @@ def _compare_readings(word: OcrWord, second: str, group_size: int) -> tuple[OcrW
     return word, second
 
 
-def _group_words_to_read_again(words: Sequence[OcrWord]) -> Iterator[list[int]]:
-    """Yield the positions of words to read again, near numbers together."""
-    group: list[int] = []
-    for position, word in enumerate(words):
-        if not _must_be_read_again(word):
-            continue
-        if group and not _are_near_numbers(words[group[-1]], word, position - group[-1]):
-            yield group
-            group = []
-        group.append(position)
-    if group:
-        yield group
+def _group_words_to_read_again(words: Sequence[OcrWord]) -> list[list[int]]:
+    """Group the positions of words to read again, near numbers together."""
+    return split_into_runs(
+        (position for position, word in enumerate(words) if _must_be_read_again(word)),
+        lambda group, position: _are_near_numbers(words[group[-1]], words[position], position - group[-1]),
+    )
 
 
 def _are_near_numbers(left: OcrWord, right: OcrWord, distance: int) -> bool:
-    gap = right.x0 - left.x1
     return (
         distance == 1
         and left.line_number == right.line_number
         and _has_digit(left.text)
         and _has_digit(right.text)
-        and gap <= _MAX_GAP * max(left.y1 - left.y0, right.y1 - right.y0)
+        and right.x0 - left.x1 <= _MAX_GAP * max(left.y1 - left.y0, right.y1 - right.y0)
     )
 
 
@@ -135,8 +129,10 @@ def _must_be_read_again(word: OcrWord) -> bool:
 
 @cache
 def _load_token_rules() -> tuple[tuple[re.Pattern[str], int], ...]:
-    rows = load_package_table("evalkit.documents", "second_reading.toml")["token"]
-    return tuple((re.compile(row["pattern"]), row["max_confidence"]) for row in rows)
+    return tuple(
+        (re.compile(row["pattern"]), row["max_confidence"])
+        for row in load_package_table("evalkit.documents", "second_reading.toml")["token"]
+    )
 
 
 def _cut_out(image: Image.Image, words: Sequence[OcrWord]) -> Image.Image:

@@ -10,14 +10,14 @@ clipped away, and these must be reported as hidden.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache, cached_property
 from itertools import dropwhile
 from typing import Any, NamedTuple
 
 from PIL import Image, ImageChops
 
+from evalkit.core.grouping import group_pairs
 from evalkit.documents.font_spoofing import find_misleading_characters
 from evalkit.documents.mupdf import load_pymupdf
 
@@ -109,13 +109,11 @@ class PageVisibilityInspector:
 
         Each is x0, y0, x1, y1, text, number of its block, of its line in the block, and of the word in the line.
         """
-        words: list[tuple[float, float, float, float, str, int, int, int]] = self._text_page.extractWORDS()
-        return words
+        return list(self._text_page.extractWORDS())
 
     @cached_property
     def _fonts(self) -> list[tuple[Any, ...]]:
-        fonts: list[tuple[Any, ...]] = self._page.get_fonts()
-        return fonts
+        return list(self._page.get_fonts())
 
     @cached_property
     def font_xrefs_by_name(self) -> dict[str, int]:
@@ -175,19 +173,18 @@ class PageVisibilityInspector:
 
         Lines are left out; empty if only words were painted.
         """
-        paint_by_band: dict[int, list[tuple[str, Rect]]] = {}
         if not self.image_areas and all(block["type"] == TEXT_BLOCK or block["stroked"] for block in self.blocks):
-            return paint_by_band
+            return {}
         paint_events = list(
             dropwhile(
                 lambda paint_event: paint_event[0] != _TEXT_PAINT, self._record_paint(_LAYERING_CALLS).paint_events
             )
         )
-        if any(kind != _TEXT_PAINT for kind, _ in paint_events):
-            for paint_event in paint_events:
-                for band in self._get_band_range(paint_event[1]):
-                    paint_by_band.setdefault(band, []).append(paint_event)
-        return paint_by_band
+        if all(kind == _TEXT_PAINT for kind, _ in paint_events):
+            return {}
+        return group_pairs(
+            (band, paint_event) for paint_event in paint_events for band in self._get_band_range(paint_event[1])
+        )
 
     @property
     def has_gradients(self) -> bool:
@@ -197,79 +194,76 @@ class PageVisibilityInspector:
     @cached_property
     def occluders(self) -> list[Occluder]:
         """All painted objects on the page that may hide words."""
-        occluders = [Occluder(area) for area in self._recorder.occluding_areas]
-        occluders += [Occluder(area) for area in self._recorder.image_areas]
+        # Stroked lines are among the recorder's areas, because it knows their widths.
+        occluders = [
+            Occluder(block["bbox"], block["number"], block["color"] & _LIGHT_BITS == _LIGHT_BITS)
+            for block in self.blocks
+            if block["type"] == VECTOR_BLOCK and not block["stroked"] and _is_broad(block["bbox"])
+        ]
+        occluders += map(Occluder, (*self._recorder.occluding_areas, *self._recorder.image_areas))
         if self._recorder.has_clips and len(self._extract_text_page(self._pymupdf.TEXT_CLIP).extractText()) != len(
             self._text_page.extractText()
         ):
             occluders.append(Occluder((-math.inf, -math.inf, math.inf, math.inf)))
-        return occluders + list(_find_fill_occluders(self.blocks))
+        return occluders
 
     @cached_property
-    def _raster(self) -> _PageRaster | None:
-        """The page's picture; None if it cannot be drawn or would be too coarse for print."""
-        return self._rasterise(with_text=True)
+    def _picture(self) -> Image.Image | None:
+        """The page's picture in RGB; None if it cannot be drawn or would be too coarse for print."""
+        return self._draw(with_text=True)
 
     @cached_property
-    def _textless_raster(self) -> _PageRaster | None:
-        """The page's picture without its text; None as for ``_raster``."""
-        return self._rasterise(with_text=False)
+    def _text_ink(self) -> Image.Image | None:
+        """Difference of each pixel from the page without its text; None as for ``_picture``."""
+        textless_picture = self._draw(with_text=False)
+        return ImageChops.difference(self._picture, textless_picture) if self._picture and textless_picture else None
 
     @cached_property
-    def _ink(self) -> bytes:
-        """1 where the page's text is visible, 0 elsewhere, as for ``_mark_text_ink``."""
-        return self._mark_text_ink(_MIN_CONTRAST)
+    def _scale(self) -> float:
+        """Pixels per point of the page's picture."""
+        return min(1.0, math.sqrt(_MAX_RASTER_PIXELS / max(self.width * self.height, 1)))
 
-    @cached_property
-    def _strong_ink(self) -> bytes:
-        """1 where the page's text is as visible as dark print, 0 elsewhere."""
-        return self._mark_text_ink(_MIN_PRINT_CONTRAST)
-
-    def _mark_text_ink(self, min_contrast: int) -> bytes:
-        """Compare the pictures with and without text: 1 or 0 for each pixel's colours.
-
-        Empty if the page has no picture.
-        """
-        if self._raster is None or self._textless_raster is None:
-            return b""
-        ink = ImageChops.difference(self._raster.channels, self._textless_raster.channels)
-        return ink.point([0] * min_contrast + [1] * (256 - min_contrast)).tobytes()
-
-    def _rasterise(self, *, with_text: bool) -> _PageRaster | None:
-        scale = min(1.0, math.sqrt(_MAX_RASTER_PIXELS / max(self.width * self.height, 1)))
-        if scale < _MIN_SCALE:
+    def _draw(self, *, with_text: bool) -> Image.Image | None:
+        if self._scale < _MIN_SCALE:
             return None
         mupdf = self._pymupdf.mupdf
         try:
-            width, height = math.ceil(self.width * scale), math.ceil(self.height * scale)
-            rgb = mupdf.FzColorspace(mupdf.FzColorspace.Fixed_RGB)
-            pixmap = mupdf.FzPixmap(rgb, width, height, mupdf.FzSeparations(), 0)
+            size = math.ceil(self.width * self._scale), math.ceil(self.height * self._scale)
+            pixmap = mupdf.FzPixmap(mupdf.FzColorspace(mupdf.FzColorspace.Fixed_RGB), *size, mupdf.FzSeparations(), 0)
             mupdf.fz_clear_pixmap_with_value(pixmap, 255)  # white
-            device = mupdf.FzDevice(mupdf.FzMatrix(scale, 0, 0, scale, 0, 0), pixmap)
+            device = mupdf.FzDevice(mupdf.FzMatrix(self._scale, 0, 0, self._scale, 0, 0), pixmap)
             if not with_text:
                 device.m_internal.fill_text = device.m_internal.stroke_text = None
             mupdf.fz_run_page(self._page.this, device, mupdf.FzMatrix(), mupdf.FzCookie())
             mupdf.fz_close_device(device)
-            samples = self._pymupdf.Pixmap("raw", pixmap).samples
+            return Image.frombytes("RGB", size, self._pymupdf.Pixmap("raw", pixmap).samples)
         except Exception:  # noqa: BLE001 - MuPDF's errors share no base; the page's text can still be read
             return None
-        return _PageRaster(samples, width, height, scale)
+
+    def _measure_ranges(self, picture: Image.Image | None, box: Rect) -> list[tuple[int, int]]:
+        """Return the lowest and highest red, green and blue in a box (points); empty without a pixel."""
+        if picture is None:
+            return []
+        left, right = max(int(box[0] * self._scale), 0), min(math.ceil(box[2] * self._scale), picture.width)
+        top, bottom = max(int(box[1] * self._scale), 0), min(math.ceil(box[3] * self._scale), picture.height)
+        if left >= right or top >= bottom:
+            return []
+        return list(picture.crop((left, top, right, bottom)).getextrema())  # type: ignore[arg-type]  # RGB: pairs
 
     def has_visible_contrast(self, box: Rect) -> bool:
         """Return True if the page's picture shows anything in the box.
 
         False if the page has no picture.
         """
-        pixels = self._raster.crop(box) if self._raster else None
-        return pixels is not None and _measure_contrast(pixels) >= _MIN_CONTRAST
+        return any(highest - lowest >= _MIN_CONTRAST for lowest, highest in self._measure_ranges(self._picture, box))
 
     def has_visible_ink(self, box: Rect, *, needs_strong_contrast: bool) -> bool:
         """Return True if the page's text leaves visible ink in the box.
 
         False if the page has no picture. With ``needs_strong_contrast``, more than traces of dark print must be visible.
         """
-        ink = self._strong_ink if needs_strong_contrast else self._ink
-        return self._raster is not None and bool(ink) and self._raster.has_mark(ink, box)
+        min_contrast = _MIN_PRINT_CONTRAST if needs_strong_contrast else _MIN_CONTRAST
+        return any(highest >= min_contrast for _, highest in self._measure_ranges(self._text_ink, box))
 
     def is_struck_through(self, box: Rect, block_number: int) -> bool:
         """Return True if a line was drawn through the words in ``box``.
@@ -287,12 +281,12 @@ class PageVisibilityInspector:
     @cached_property
     def _vectors_by_band(self) -> dict[int, list[tuple[int, Rect]]]:
         """Number and area of each drawing after the first words, by band of the page."""
-        vectors_by_band: dict[int, list[tuple[int, Rect]]] = {}
-        for block in dropwhile(lambda block: block["type"] != TEXT_BLOCK, self.blocks):
-            if block["type"] == VECTOR_BLOCK:
-                for band in self._get_band_range(block["bbox"]):
-                    vectors_by_band.setdefault(band, []).append((block["number"], block["bbox"]))
-        return vectors_by_band
+        return group_pairs(
+            (band, (block["number"], block["bbox"]))
+            for block in dropwhile(lambda block: block["type"] != TEXT_BLOCK, self.blocks)
+            if block["type"] == VECTOR_BLOCK
+            for band in self._get_band_range(block["bbox"])
+        )
 
     def _get_band_range(self, rect: Rect) -> range:
         first, last = (int(min(max(0.0, y), self.height) // _BAND_HEIGHT) for y in (rect[1], rect[3]))
@@ -301,7 +295,8 @@ class PageVisibilityInspector:
     @property
     def is_single_colour(self) -> bool:
         """True if the page's picture has one colour; False also without a picture."""
-        return self._raster is not None and _measure_contrast(self._raster.image) == 0
+        ranges = self._measure_ranges(self._picture, (0, 0, self.width, self.height))
+        return bool(ranges) and all(lowest == highest for lowest, highest in ranges)
 
     def is_on_page(self, box: Rect) -> bool:
         """Return True if the whole box is inside the page's edges."""
@@ -309,11 +304,10 @@ class PageVisibilityInspector:
 
     def _extract_text_page(self, flags: int) -> Any:
         # Without an infinite clip, text outside the page would be lost; it must be reported as hidden.
-        infinite_rect = self._pymupdf.INFINITE_RECT()
         # ActualText, a file's claim of what its glyphs mean, is ignored: a person does not see it.
         flags |= self._pymupdf.TEXT_PRESERVE_WHITESPACE | self._pymupdf.TEXT_IGNORE_ACTUALTEXT
-        rotation_matrix = self._page.rotation_matrix if self._page.rotation else None
-        return self._page.get_textpage(clip=infinite_rect, flags=flags, matrix=rotation_matrix)
+        matrix = self._page.rotation_matrix if self._page.rotation else None
+        return self._page.get_textpage(clip=self._pymupdf.INFINITE_RECT(), flags=flags, matrix=matrix)
 
     def _record_paint(self, device_calls: Iterable[str]) -> Any:
         mupdf = self._pymupdf.mupdf
@@ -325,46 +319,6 @@ class PageVisibilityInspector:
     def _clip_to_page(self, area: Rect) -> Rect:
         x0, y0 = max(area[0], 0.0), max(area[1], 0.0)
         return x0, y0, max(min(area[2], self.width), x0), max(min(area[3], self.height), y0)
-
-
-@dataclass(frozen=True)
-class _PageRaster:
-    """Picture of a page: its RGB pixels, and its scale in pixels per point."""
-
-    samples: bytes
-    width: int
-    height: int
-    scale: float
-
-    @cached_property
-    def image(self) -> Image.Image:
-        """The picture in colours."""
-        return Image.frombytes("RGB", (self.width, self.height), self.samples)
-
-    @property
-    def channels(self) -> Image.Image:
-        """The picture as grey pixels, three for each pixel; it is made without copying."""
-        return Image.frombuffer("L", (3 * self.width, self.height), self.samples, "raw", "L", 0, 1)
-
-    def crop(self, box: Rect) -> Image.Image | None:
-        """Return the part of the picture in ``box`` (points); None if it has no pixel."""
-        left, top, right, bottom = self._find_pixels(box)
-        return self.image.crop((left, top, right, bottom)) if left < right and top < bottom else None
-
-    def has_mark(self, marks: bytes, box: Rect) -> bool:
-        """Return True if ``marks``, a byte for each pixel's colours, has a 1 in ``box``."""
-        left, top, right, bottom = self._find_pixels(box)
-        row_starts = range(3 * top * self.width, 3 * bottom * self.width, 3 * self.width)
-        return any(marks.find(1, start + 3 * left, start + 3 * right) >= 0 for start in row_starts)
-
-    def _find_pixels(self, box: Rect) -> tuple[int, int, int, int]:
-        left, right = max(int(box[0] * self.scale), 0), min(math.ceil(box[2] * self.scale), self.width)
-        top, bottom = max(int(box[1] * self.scale), 0), min(math.ceil(box[3] * self.scale), self.height)
-        return left, top, right, bottom
-
-
-def _measure_contrast(image: Image.Image) -> int:
-    return max(highest - lowest for lowest, highest in image.getextrema())  # type: ignore[misc]  # RGB: pairs
 
 
 def is_dark_and_opaque(span: dict[str, Any]) -> bool:
@@ -381,16 +335,6 @@ def _find_font_names(font: Any) -> set[str]:
     )
     names = {name.pdf_to_name()[:_MAX_FONT_NAME_LENGTH] for name in name_objects}
     return names | ({_UNNAMED_TYPE3_FONT} if font.pdf_dict_gets("CharProcs").pdf_is_dict() else set())
-
-
-def _find_fill_occluders(blocks: Iterable[dict[str, Any]]) -> Iterator[Occluder]:
-    """Find filled areas that may hide words.
-
-    Stroked lines are left to ``_OccluderRecorder``, which knows their widths.
-    """
-    for block in blocks:
-        if block["type"] == VECTOR_BLOCK and not block["stroked"] and _is_broad(block["bbox"]):
-            yield Occluder(block["bbox"], block["number"], block["color"] & _LIGHT_BITS == _LIGHT_BITS)
 
 
 def _is_broad(box: Rect) -> bool:

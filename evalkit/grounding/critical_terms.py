@@ -1,11 +1,11 @@
-"""Words that change a quote's meaning, with their kinds, from ``difference.toml``."""
+"""Words that change a quote's meaning, from ``difference.toml``, and patterns of text."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from functools import cache, partial
 
-from evalkit.core.package_tables import load_package_table
+from evalkit.core.package_tables import PatternTable, load_package_table
 from evalkit.grounding.tokens import fold_word
 
 
@@ -46,6 +46,8 @@ _KIND_BY_NAME = {
 }
 
 
+#: Patterns of ``patterns.toml`` by name.
+PATTERNS = PatternTable("evalkit.grounding", "patterns.toml")
 #: Load the tables of ``difference.toml``; cached.
 _load_difference_tables = partial(load_package_table, "evalkit.grounding", "difference.toml")
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Editop, Levenshtein, Opcode
 
-from evalkit.grounding.critical_terms import DifferenceKind, get_terms_version, load_kind_by_word, load_terms
+from evalkit.grounding.critical_terms import PATTERNS, DifferenceKind, get_terms_version, load_kind_by_word, load_terms
 from evalkit.grounding.normalise import normalise_characters
 from evalkit.grounding.tokens import Token, tokenise
 
@@ -56,14 +56,6 @@ class PassageComparison(NamedTuple):
 
 #: Pattern of a division inside a word of the original text: a hyphen at a line's end, or invisible characters.
 _WORD_DIVISION = r"(?:[-\u2010\u2011]\s+|[\u00ad\u200b]+)?"
-_NON_STOP_CHARACTER = re.compile(r"[^.,;:]")
-_WORD = re.compile(r"[^\W_]+")
-_DIGIT = re.compile(r"\d")
-_AMOUNT = re.compile(r"[-.]?\d[\d.,:/x^-]*")
-_DATE = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}|(19|20)\d\d")
-_VARIANT = re.compile(r"[cgmnpr]\.|rs\d+$|\d{1,2}[pq]\d|ivs|del|dup|ins")
-_GENE = re.compile(r"[A-Z]{2,6}\d{1,3}[A-Z]{0,2}")
-_UPPERCASE_NAME = re.compile(r"[A-Z][A-Z0-9-]*[A-Z0-9]")
 #: Groups of letters that OCR or a typist confuses, and the form by which they are replaced; folded.
 _LOOKALIKE_PAIRS = (("rn", "m"), ("cl", "d"), ("vv", "w"), ("li", "h"), ("ii", "u"), ("nn", "m"))
 _LOOKALIKE_TRANSLATION = str.maketrans("10l|!5", "ioiiis")
@@ -113,7 +105,7 @@ def has_content_words(text: str) -> bool:
     Words that do not count are in the table ``stop`` of ``difference.toml``.
     """
     stop_words = load_terms("stop")
-    return any(match.group().casefold() not in stop_words for match in _WORD.finditer(text))
+    return any(match.group().casefold() not in stop_words for match in PATTERNS["word"].finditer(text))
 
 
 def compare_quote_with_passage(
@@ -207,9 +199,8 @@ def _find_next_token_span(token: Token, text: str, position: int) -> tuple[int, 
     ):
         return token_start, token_start + len(token.text)
     divided_match = re.compile(_WORD_DIVISION.join(map(re.escape, token.text))).search(text, position)
-    if divided_match is None or normalise_characters(text[position : divided_match.start()]) != token.gap_before:
-        return None
-    return divided_match.span()
+    is_next = divided_match and normalise_characters(text[position : divided_match.start()]) == token.gap_before
+    return divided_match.span() if divided_match and is_next else None
 
 
 def _encode_words_as_letters(*token_sequences: Sequence[Token]) -> list[str]:
@@ -300,7 +291,9 @@ def _compare_negation_punctuation(
         previous_word = quote_tokens[quote_start + offset - 1].folded if quote_start + offset else ""
         if quote_token.folded not in negations and previous_word not in negations:
             continue
-        if _NON_STOP_CHARACTER.sub("", quote_token.gap_before) != _NON_STOP_CHARACTER.sub("", page_token.gap_before):
+        if PATTERNS["non_stop_character"].sub("", quote_token.gap_before) != PATTERNS["non_stop_character"].sub(
+            "", page_token.gap_before
+        ):
             yield QuoteDifference(
                 DifferenceKind.NEGATION,
                 f"{previous_word}{quote_token.gap_before}{quote_token.text}",
@@ -378,7 +371,7 @@ def _compare_tokens(
 ) -> QuoteDifference | None:
     """Return the difference between two words in the same place; None for a misprint."""
     is_name = any(
-        _UPPERCASE_NAME.fullmatch(token.text) and not is_known_word(token.folded, _IMPOSSIBLE_USE_COUNT)
+        PATTERNS["uppercase_name"].fullmatch(token.text) and not is_known_word(token.folded, _IMPOSSIBLE_USE_COUNT)
         for token in (quote_token, page_token)
     )
     if not is_name and _is_misprint(quote_token.folded, page_token.folded, is_ocr_text, is_known_word):
@@ -404,10 +397,10 @@ def _compare_tokens(
 
 
 def _classify_token_pair(quote_token: Token, page_token: Token) -> DifferenceKind | None:
-    if _AMOUNT.fullmatch(quote_token.folded) and _AMOUNT.fullmatch(page_token.folded):
+    if PATTERNS["amount"].fullmatch(quote_token.folded) and PATTERNS["amount"].fullmatch(page_token.folded):
         if re.sub(r"\D", "", quote_token.folded) == re.sub(r"\D", "", page_token.folded):
             return DifferenceKind.DECIMAL
-        if _DATE.fullmatch(quote_token.folded) or _DATE.fullmatch(page_token.folded):
+        if PATTERNS["date"].fullmatch(quote_token.folded) or PATTERNS["date"].fullmatch(page_token.folded):
             return DifferenceKind.DATE
         # If a decimal point moves, zeros are added: 0.05 and 0.5 have the same digits apart from zeros at the ends.
         if re.sub(r"\D", "", quote_token.folded).strip("0") == re.sub(r"\D", "", page_token.folded).strip("0"):
@@ -419,12 +412,18 @@ def _classify_token_pair(quote_token: Token, page_token: Token) -> DifferenceKin
 def _classify_token(token: Token) -> DifferenceKind | None:
     if kind := load_kind_by_word().get(token.folded):
         return kind
-    if _AMOUNT.fullmatch(token.folded):
-        return DifferenceKind.DATE if _DATE.fullmatch(token.folded) and "/" in token.folded else DifferenceKind.NUMBER
-    has_digit = _DIGIT.search(token.folded)
-    if _GENE.fullmatch(token.text) or (_VARIANT.match(token.folded) and (has_digit or "." in token.folded)):
+    if PATTERNS["amount"].fullmatch(token.folded):
+        return (
+            DifferenceKind.DATE
+            if PATTERNS["date"].fullmatch(token.folded) and "/" in token.folded
+            else DifferenceKind.NUMBER
+        )
+    has_digit = PATTERNS["digit"].search(token.folded)
+    if PATTERNS["gene"].fullmatch(token.text) or (
+        PATTERNS["variant"].match(token.folded) and (has_digit or "." in token.folded)
+    ):
         return DifferenceKind.GENE
-    return DifferenceKind.NAME if has_digit or _UPPERCASE_NAME.fullmatch(token.text) else None
+    return DifferenceKind.NAME if has_digit or PATTERNS["uppercase_name"].fullmatch(token.text) else None
 
 
 def classify_words(text: str) -> DifferenceKind | None:
@@ -473,14 +472,15 @@ def _is_misprint(quote_word: str, page_word: str, is_ocr_text: bool, is_known_wo
         return not _has_term_changing_affix(quote_word, page_word) and _is_typical_misprint(
             page_word, quote_word, is_dictionary_word=is_known_word(quote_word, _IMPOSSIBLE_USE_COUNT)
         )
-    if (
-        not (quote_word.isalpha() and page_word.isalpha())
-        or quote_word in load_kind_by_word()
-        or is_known_word(quote_word, 1)
-    ):
-        return False
-    return not _has_term_changing_affix(quote_word, page_word) and _is_typical_misprint(
-        quote_word, page_word, is_dictionary_word=is_known_word(page_word, _IMPOSSIBLE_USE_COUNT)
+    return (
+        quote_word.isalpha()
+        and page_word.isalpha()
+        and quote_word not in load_kind_by_word()
+        and not is_known_word(quote_word, 1)
+        and not _has_term_changing_affix(quote_word, page_word)
+        and _is_typical_misprint(
+            quote_word, page_word, is_dictionary_word=is_known_word(page_word, _IMPOSSIBLE_USE_COUNT)
+        )
     )
 
 

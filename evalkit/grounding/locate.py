@@ -17,7 +17,7 @@ from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.documents.search import DoubtfulWord, find_boxes_of_text_span, find_doubtful_words
-from evalkit.grounding.critical_terms import DifferenceKind, load_terms
+from evalkit.grounding.critical_terms import PATTERNS, DifferenceKind, load_terms
 from evalkit.grounding.difference import (
     QuoteDifference,
     classify_words,
@@ -45,24 +45,12 @@ _MAX_COMPARED_CHARACTERS = 1_000
 _MIN_SHARED_LONG_WORDS = 0.3
 #: For quotes with fewer longer words, the share is not used, because it means nothing.
 _MIN_LONG_WORDS = 4
-_LONG_WORD = re.compile(r"[^\W\d_]{5,}")
-#: Punctuation around a quote that need not be on the page. Signs that belong to a number or name are not matched: .5,
-#: -2, A-.
-_LEADING_PUNCTUATION = re.compile(r"(?:[\s,;:…*'\"()\[\]•▪●·∙“”‘’]|[.–—−-](?![.\d]))+")
-_TRAILING_PUNCTUATION = re.compile(r"(?:[\s.,;:…*'\"()\[\]•▪●·∙“”‘’]|(?<=\s)[–—−-])+\Z")
-#: Dots, often in brackets, by which a quote marks an omission between two of its parts.
-_ELLIPSIS = re.compile(r"\s*[\[(<{]\s*(?:\.{2,}|(?:\.\s){2,}\.?|…+)\s*[\])>}]\s*|\s*(?:\.{3,}|\.\s\.\s\.|…+)\s*")
-_SENTENCE_BREAK = re.compile(r"[.!?;](?=\s)|\n(?![^\W\d_A-Z])")
 #: Replaces each character that another part of the quote has used; it is no letter, so that no word is found there.
 _QUOTED_FILLER = "\u2591"
 #: Verdicts from the worst to the best: of a quote with omissions, the worst part's verdict counts.
 _VERDICTS_BY_WEIGHT = (
     QuoteVerdict.ABSENT, QuoteVerdict.ALTERED, QuoteVerdict.UNCERTAIN, QuoteVerdict.WRONG_PAGE, QuoteVerdict.NOISY, QuoteVerdict.VERBATIM,
 )  # fmt: skip
-#: A tick box before its label, and after what is before the label.
-_BOX_AT_START = re.compile(r"\s*(?:\[[ xX✓]?\]|\([ xX✓]\)|[☐☑☒✓✔✗✘□■◻◼])\s*")
-_BOX_AT_END = re.compile(rf"{_BOX_AT_START.pattern}\Z")
-_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 #: The most differences that are listed in ``difference_text``; nobody would read more.
 _MAX_SHOWN_DIFFERENCES = 3
 
@@ -148,15 +136,15 @@ class QuoteLocator:
         location = self.locate(quote, page_number)
         if location.is_found:
             return replace(location, verdict=QuoteVerdict.NOISY)
-        if page_number not in pictured_pages or not _LETTER_OR_DIGIT.search(quote):
+        if page_number not in pictured_pages or not PATTERNS["letter_or_digit"].search(quote):
             return location
         if location.verdict is QuoteVerdict.ABSENT or location.page_number is None:
             return QuoteLocation(QuoteVerdict.UNCERTAIN, similarity=0.0, is_seen_only=True)
-        box = _BOX_AT_START.match(quote)
+        box = PATTERNS["box_at_start"].match(quote)
         label_location = self.locate(quote[box.end() :], page_number) if box else location
         if label_location.is_found and label_location.page_number:
             text_before = self._bundle.page(label_location.page_number).text[: label_location.start]
-            if not _BOX_AT_END.search(text_before):  # a box that the text has is printed
+            if not PATTERNS["box_at_end"].search(text_before):  # a box that the text has is printed
                 return replace(label_location, verdict=QuoteVerdict.UNCERTAIN, is_seen_only=True)
         return location
 
@@ -171,7 +159,7 @@ class QuoteLocator:
 
     def _locate_in_text(self, quote: str, page_number: int) -> QuoteLocation:
         location = self._locate_whole(quote, page_number)
-        parts = [part for part in _ELLIPSIS.split(quote) if _LETTER_OR_DIGIT.search(part)]
+        parts = [part for part in PATTERNS["ellipsis"].split(quote) if PATTERNS["letter_or_digit"].search(part)]
         if location.is_found or len(parts) < 2:
             return location
         return self._locate_parts(parts, page_number)
@@ -207,7 +195,7 @@ class QuoteLocator:
 
     def _locate_whole(self, quote: str, page_number: int) -> QuoteLocation:
         canonical_quote = canonicalise(quote)
-        if not _LETTER_OR_DIGIT.search(canonical_quote):
+        if not PATTERNS["letter_or_digit"].search(canonical_quote):
             return QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
         location = self._locate_canonical(canonical_quote, quote, page_number)
         if location.is_found or (stripped_quote := _strip_outer_punctuation(quote)) == quote.strip():
@@ -241,12 +229,8 @@ class QuoteLocator:
     def has_quote(self, quote: str, page_number: int) -> bool:
         """Return True if the page has the quote's words; context is not considered."""
         canonical_quote = canonicalise(quote)
-        is_existing_page = 1 <= page_number <= self._bundle.total_pages
-        return (
-            is_existing_page
-            and bool(canonical_quote)
-            and any(find_whole_word_spans(canonical_quote, self._bundle.page(page_number).text))
-        )
+        passage = self._get_passage(page_number) if canonical_quote else None
+        return passage is not None and any(find_whole_word_spans(canonical_quote, passage.text))
 
     def _join_with_neighbour_pages(self, page_number: int) -> list[_PagePassage]:
         pages = self._bundle.pages
@@ -325,13 +309,12 @@ class QuoteLocator:
         margin = _MARGIN_CHARACTERS + (span[1] - span[0]) // 8
         text = passage.text
         wide_span = widen_to_whole_words(text, max(span[0] - margin, 0), min(span[1] + margin, len(text)))
-        is_recognised = passage.first_page.status is PageStatus.OCR
         comparison = compare_quote_with_passage(
             quote,
             text[wide_span[0] : span[0]],
             text[slice(*span)],
             text[span[1] : wide_span[1]],
-            is_ocr_text=is_recognised,
+            is_ocr_text=passage.first_page.status is PageStatus.OCR,
             is_known_word=self._vocabulary,
         )
         if comparison.matched_share < _MIN_MATCHED_SHARE:
@@ -412,7 +395,7 @@ def _mark_uncertain_if_sentences_joined(
     is_unfinished = not (load_terms("stop") | load_terms("unfinished")).isdisjoint(
         previous_part.casefold().split()[-1:]
     )
-    if location.is_found and (is_unfinished or len(part.split()) == 1) and _SENTENCE_BREAK.search(gap):
+    if location.is_found and (is_unfinished or len(part.split()) == 1) and PATTERNS["sentence_break"].search(gap):
         return replace(
             location,
             verdict=QuoteVerdict.UNCERTAIN,
@@ -422,12 +405,12 @@ def _mark_uncertain_if_sentences_joined(
 
 
 def _strip_outer_punctuation(quote: str) -> str:
-    leading = _LEADING_PUNCTUATION.match(quote)
-    return _TRAILING_PUNCTUATION.sub("", quote[leading.end() if leading else 0 :])
+    leading = PATTERNS["leading_punctuation"].match(quote)
+    return PATTERNS["trailing_punctuation"].sub("", quote[leading.end() if leading else 0 :])
 
 
 def _find_long_words(text: str) -> frozenset[str]:
-    return frozenset(_LONG_WORD.findall(text.casefold()))
+    return frozenset(PATTERNS["long_word"].findall(text.casefold()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -501,9 +484,11 @@ class _PagePassage:
                     QuoteVerdict.UNCERTAIN, span, difference_text="the quote has only words that appear everywhere"
                 )
             if omission := find_omitted_context(self.text, *span):
-                verdict = QuoteVerdict.UNCERTAIN if omission.is_doubtful else QuoteVerdict.ALTERED
                 reversed_location = reversed_location or self.create_location(
-                    verdict, span, difference_text=str(omission), difference=omission
+                    QuoteVerdict.UNCERTAIN if omission.is_doubtful else QuoteVerdict.ALTERED,
+                    span,
+                    difference_text=str(omission),
+                    difference=omission,
                 )
             elif (
                 self.second_page_start is None

@@ -99,12 +99,10 @@ def canonicalise(text: str) -> str:
     plain_text = _fold_to_plain_ascii(text)
     if plain_text is None:
         return _canonicalise_with_indices(text)[0]
-    marked_text = _SPACE_BETWEEN_NUMBERS.sub(_mark_number_gap, _ASCII_JOINING_HYPHEN.sub("", plain_text))
+    marked_text = _SPACE_BETWEEN_NUMBERS.sub(
+        lambda match: match[0].rstrip() + _NUMBER_GAP_MARK, _ASCII_JOINING_HYPHEN.sub("", plain_text)
+    )
     return "".join(marked_text.lower().split()).replace(_NUMBER_GAP_MARK, " ")
-
-
-def _mark_number_gap(match: re.Match[str]) -> str:
-    return match[0].rstrip() + _NUMBER_GAP_MARK
 
 
 #: Marks a space that stays while all other white space is removed. Texts that contain this character themselves are
@@ -123,8 +121,11 @@ _CANONICAL_PIECE = re.compile(r"(?P<plain>[!-,.-_a-~]+(?![\u0300-\u036f]))|\S[\u
 def _fold_letter(letter: str) -> str:
     if letter in _CHARACTER_FOLDS:
         return _CHARACTER_FOLDS[letter]
-    folded_letter = unicodedata.normalize("NFKC", letter).casefold()
-    return "".join(_CHARACTER_FOLDS.get(character, character) for character in folded_letter if not character.isspace())
+    return "".join(
+        _CHARACTER_FOLDS.get(character, character)
+        for character in unicodedata.normalize("NFKC", letter).casefold()
+        if not character.isspace()
+    )
 
 
 _PLAIN_TRANSLATION = str.maketrans(_CHARACTER_FOLDS)

@@ -13,7 +13,7 @@ from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
 from evalkit.core.package_tables import load_package_table
-from evalkit.grounding.critical_terms import DifferenceKind, load_terms
+from evalkit.grounding.critical_terms import PATTERNS, DifferenceKind, load_terms
 from evalkit.grounding.difference import QuoteDifference
 from evalkit.grounding.tokens import tokenise
 
@@ -21,45 +21,12 @@ from evalkit.grounding.tokens import tokenise
 _NEGATION_REACH_WORDS = 20
 #: Number of characters before and after a quote that are searched for cues.
 _MAX_CHARACTERS_BEFORE, _MAX_CHARACTERS_AFTER = 220, 120
-# A line break before a small letter ends no sentence. In these patterns the sign comes first and conditions follow, so
-# that the regex engine can skip to the next sign.
-_CLAUSE_END = re.compile(r"[.;!?:\t\n](?:(?<=[.;!?])(?=\s|$)|(?<=:)(?=\s)|(?<=\t)|(?<=\n)(?![^\W\d_A-Z]))")
-_SENTENCE_END = re.compile(r"[.;!?](?=\s|$)|\n(?![^\W\d_A-Z])")
-_PHRASE_END = re.compile(r"[.,;!?\n](?:(?<=\n)|(?=\s|$))")
-# A printed or ticked answer ends its question: a "no" says nothing about the next line or column.
-_BOX = r"(?:\[[ xX✓]?\]|\([ xX✓]?\)|[☐☑☒✓✔✗✘□■])"
-_ANSWER = r"(?i:yes|no|none|n/?a|unknown|unsure|present|absent|positive|negative|normal|abnormal|denied)"
-_ANSWER_END = re.compile(
-    rf"{_BOX}[ \t]*(?:{_ANSWER})\b(?=\s*$|[ \t]{{2,}}|\s*[|;,\n]|\s*{_BOX}|\s+[A-Z])"
-    rf"|(?<!\w){_ANSWER}[ \t]*{_BOX}(?=\s)"
-    rf"|\(?(?<!\w)(?i:yes|no)\)?[ \t]*/[ \t]*\(?(?i:yes|no)\b\)?"
-    rf"|(?<=[:?])[ \t]*(?:{_ANSWER})\b(?=[ \t]{{2,}}|[ \t]*[|\t]|\s+[A-Z][^.:?\n]{{0,40}}[:?])"
-)
-_ANSWER_HINT = re.compile(rf"[:?/]\s*\(?{_ANSWER}\b|{_BOX}")
 _MAX_LABEL_CHARACTERS = 50
 #: Number of words at a quote's start that are searched for the beginning of a new clause.
 _OPENING_WORDS = 6
-_ZERO_OF_COUNT = re.compile(r"0/\d+")
-# A line that ends with one of these words, and is neither a table cell nor a label with its answer, continues on the
-# next line.
-_CONTINUED_LINE = re.compile(
-    r"(?:^|\n)[^\n\t:]*\b(?:no|not|without|denies|for|of|any|the|a|an|or|and|with|no evidence)\n$", re.IGNORECASE
-)
-_LABEL_END = re.compile(r"[ \t]*(?::|\t)")
-_LABEL_LINE = re.compile(r"([^\n:]{1,60}):[ \t]*\n\s*$")
-# A question mark before the words in question ("? appendicitis"). Several on a page are misread boxes or bullets, and
-# one before a number is another misread sign.
-_QUERY_MARK = re.compile(r"(?<!\S)\?(?=\s*[^\W\d_])")
-_QUERY_BEFORE_QUOTE = re.compile(r"(?<!\S)\?\s*(?:[\w-]+\s+){0,2}\Z")
 _MAX_QUERY_MARKS = 2
 _WORD_START = r"\b"
 _CLASS_NAME = re.compile(r"\{([a-z_]+)\}")
-_COMMA = re.compile(r"[,(:]")
-# Commas, brackets or dashes around an inserted phrase. Text that another part of the quote has is blanked by \u2591.
-_INSERTION_START = re.compile(r"(?:^|[,(\u2591–-])\s*$")
-_INSERTION_OPENING = re.compile(r"^\u2591[\s\u2591]*[,(–-]\s*")
-_INSERTION_END = re.compile(r"\s*(?:[,)–-]\s*)?$|\s*[,)]")
-_GAP_WORD = re.compile(r"[\w'/%.-]*\w[\w'/%.-]*")
 
 
 class ContextCue(NamedTuple):
@@ -146,21 +113,22 @@ def _iter_context_differences(text: str, start: int, end: int) -> Iterator[Quote
 
 
 def _iter_cues_before(text: str, start: int, end: int) -> Iterator[tuple[ContextCue, str]]:
-    sentence = _extract_clause_before(text, start, crosses_colons=True)
-    label, colon, clause = _fold_case_and_spaces(sentence).rpartition(": ")
-    if not colon and (label_line := _LABEL_LINE.search(text, max(start - _MAX_CHARACTERS_BEFORE, 0), start)):
+    label, colon, clause = _fold_case_and_spaces(_extract_clause_before(text, start, crosses_colons=True)).rpartition(
+        ": "
+    )
+    if not colon and (label_line := PATTERNS["label_line"].search(text, max(start - _MAX_CHARACTERS_BEFORE, 0), start)):
         label = _fold_case_and_spaces(label_line[1])
     label = label.rpartition(": ")[2].strip(" •*-–.0123456789()")
     for cue in _load_cues("label") if label else ():
         if cue.pattern.fullmatch(label):
             yield cue, label
-    clause = _INSERTION_OPENING.sub("", _blank_harmless_phrases(clause.lstrip()))
+    clause = PATTERNS["insertion_opening"].sub("", _blank_harmless_phrases(clause.lstrip()))
     opening = _extract_opening(text, start, end)
     for cue in _load_cues("before") if _compile_any_cue_pattern("before").search(clause) else ():
         for match in cue.pattern.finditer(clause):
             gap = clause[match.end() :]
             if (
-                len(_GAP_WORD.findall(gap)) <= cue.max_words_between
+                len(PATTERNS["gap_word"].findall(gap)) <= cue.max_words_between
                 and (cue.crosses_commas or "," not in gap or _is_parenthetical(clause[: match.start()], gap))
                 # "He" after "his father" may be the father, so the quote's first words do not end the cue's reach.
                 and not _ends_before_quote("endings", gap, "" if cue.kind is DifferenceKind.PERSON else opening)
@@ -173,14 +141,20 @@ def _iter_cues_after(text: str, start: int, end: int) -> Iterator[tuple[ContextC
     if _is_section_label(text, start, end):
         return
     clause = _blank_harmless_phrases(
-        _fold_case_and_spaces(_SENTENCE_END.split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:])
+        _fold_case_and_spaces(
+            PATTERNS["sentence_end"].split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:]
+        )
     )
     for cue in _load_cues("after") if _compile_any_cue_pattern("after").search(clause) else ():
         if match := cue.pattern.search(clause):
             gap = clause[: match.start()]
             if (
-                len(_GAP_WORD.findall(gap)) <= cue.max_words_between
-                and (cue.crosses_commas or not _COMMA.search(gap) or _is_parenthetical(gap, clause[match.end() :]))
+                len(PATTERNS["gap_word"].findall(gap)) <= cue.max_words_between
+                and (
+                    cue.crosses_commas
+                    or not PATTERNS["comma"].search(gap)
+                    or _is_parenthetical(gap, clause[match.end() :])
+                )
                 and not _compile_boundary_pattern("beginnings").search(gap)
                 and not (cue.unless and cue.unless.search(gap))
             ):
@@ -200,7 +174,7 @@ def _is_parenthetical(words_before: str, words_after: str) -> bool:
 
     ``words_before`` and ``words_after`` are the text around the cue.
     """
-    return bool(_INSERTION_START.search(words_before) and _INSERTION_END.match(words_after))
+    return bool(PATTERNS["insertion_start"].search(words_before) and PATTERNS["insertion_end"].match(words_after))
 
 
 def _blank_harmless_phrases(clause: str) -> str:
@@ -211,16 +185,21 @@ def _blank_harmless_phrases(clause: str) -> str:
 def _is_in_question(text: str, end: int) -> bool:
     if text[end - 1] in ".!?;":
         return False
-    sentence_end = _SENTENCE_END.search(text, end, end + _MAX_CHARACTERS_AFTER)
+    sentence_end = PATTERNS["sentence_end"].search(text, end, end + _MAX_CHARACTERS_AFTER)
     return (sentence_end is not None and sentence_end.group() == "?") or text[end : end + 2].lstrip(" ").startswith("?")
 
 
 def _has_query_mark_before(text: str, start: int) -> bool:
     """Return True if a question mark before the quote asks about it: "? appendicitis"."""
     line_start = text.rfind("\n", 0, start) + 1
-    if text.find("?", line_start, start) < 0 or not (query := _QUERY_BEFORE_QUOTE.search(text, line_start, start)):
+    if text.find("?", line_start, start) < 0 or not (
+        query := PATTERNS["query_before_quote"].search(text, line_start, start)
+    ):
         return False
-    return bool(_QUERY_MARK.match(text, query.start())) and len(_QUERY_MARK.findall(text)) <= _MAX_QUERY_MARKS
+    return (
+        bool(PATTERNS["query_mark"].match(text, query.start()))
+        and len(PATTERNS["query_mark"].findall(text)) <= _MAX_QUERY_MARKS
+    )
 
 
 def _fold_case_and_spaces(text: str) -> str:
@@ -230,17 +209,19 @@ def _fold_case_and_spaces(text: str) -> str:
 def _find_negation_before(text: str, start: int, end: int) -> QuoteDifference | None:
     clause = _extract_clause_before(text, start)
     tokens = tokenise(_blank_harmless_phrases(" ".join(clause.split())))
-    clause_words: Sequence[str] = ["0" if _ZERO_OF_COUNT.fullmatch(token.folded) else token.folded for token in tokens]
-    first_index = max(
-        _find_last_terminator(clause_words, load_terms("negated", "ending")) + 1,
-        len(clause_words) - _NEGATION_REACH_WORDS,
-    )
+    clause_words: Sequence[str] = [
+        "0" if PATTERNS["zero_of_count"].fullmatch(token.folded) else token.folded for token in tokens
+    ]
+    endings = load_terms("negated", "ending")
+    last_ending = max((index for index, word in enumerate(clause_words) if word in endings), default=-1)
+    first_index = max(last_ending + 1, len(clause_words) - _NEGATION_REACH_WORDS)
     opening = _extract_opening(text, start, end)
     if not load_terms("negated", "own").isdisjoint(token.folded for token in tokenise(opening)[:1]):
         return None
     for index, cue in _iter_negations(clause_words, load_terms("negated", "before"), first_index):
-        gap_tokens = tokens[index + len(cue.split()) :]
-        gap = "".join(f"{',' if ',' in token.gap_before else ''} {token.folded}" for token in gap_tokens)
+        gap = "".join(
+            f"{',' if ',' in token.gap_before else ''} {token.folded}" for token in tokens[index + len(cue.split()) :]
+        )
         if not _ends_before_quote(
             "negation_endings", f"{gap}{', ' if clause.rstrip().endswith(',') else ' '}", opening
         ):
@@ -250,7 +231,7 @@ def _find_negation_before(text: str, start: int, end: int) -> QuoteDifference | 
 
 def _find_negation_after(text: str, start: int, end: int) -> QuoteDifference | None:
     # The text is split from the quote's last character on: if the quote ends its sentence, the clause behind is empty.
-    clause = _PHRASE_END.split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:]
+    clause = PATTERNS["phrase_end"].split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:]
     clause_words = [token.folded for token in tokenise(clause)]
     while clause_words and (clause_words[0] in load_terms("negated", "linking") or clause_words[0].endswith("ly")):
         clause_words = clause_words[1:]
@@ -268,12 +249,10 @@ def _is_section_label(text: str, start: int, end: int) -> bool:
     last_words = [token.folded for token in tokenise(text[start:end])][-1:]
     is_at_line_start = not text[text.rfind("\n", 0, start) + 1 : start].strip(" •*-–0123456789.")
     return (
-        is_at_line_start and bool(_LABEL_END.match(text, end)) and bool(load_terms("headings").intersection(last_words))
+        is_at_line_start
+        and bool(PATTERNS["label_end"].match(text, end))
+        and bool(load_terms("headings").intersection(last_words))
     )
-
-
-def _find_last_terminator(clause_words: Sequence[str], terminators: frozenset[str]) -> int:
-    return max((index for index, word in enumerate(clause_words) if word in terminators), default=-1)
 
 
 def _iter_negations(
@@ -313,7 +292,8 @@ def _extract_clause_before(text: str, start: int, *, crosses_colons: bool = Fals
             _iter_negations([token.folded for token in tokenise(window_head)][-3:], load_terms("negated", "label"))
         )
         if not label_cue and not (
-            window_head.endswith("\n") and _CONTINUED_LINE.search(window_head, max(window_head.rfind("\n", 0, -2), 0))
+            window_head.endswith("\n")
+            and PATTERNS["continued_line"].search(window_head, max(window_head.rfind("\n", 0, -2), 0))
         ):
             break
         clause_ends.pop()
@@ -330,13 +310,13 @@ def _find_clause_ends(text: str, start: int) -> Sequence[tuple[int, str]]:
     window = text[window_start : start + 1]
     clause_ends = [
         (match.end(), match.group())
-        for match in _CLAUSE_END.finditer(window)
+        for match in PATTERNS["clause_end"].finditer(window)
         if match.end() < len(window) and not _is_mid_sentence_punctuation(window, match.start())
     ]
-    if _ANSWER_HINT.search(window):
+    if PATTERNS["answer_hint"].search(window):
         clause_ends += [
             (match.end() - window_start, match.group())
-            for match in _ANSWER_END.finditer(text, window_start, start + _MAX_LABEL_CHARACTERS)
+            for match in PATTERNS["answer_end"].finditer(text, window_start, start + _MAX_LABEL_CHARACTERS)
             if match.end() <= start
         ]
     return sorted(clause_ends)

@@ -17,9 +17,11 @@ from typing import Any
 
 from PIL import Image
 
+from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import Box, Identifier, IdentifierKind, Page, enclose_boxes
 from evalkit.documents.identity.identifier_values import normalise_identifier
 from evalkit.documents.identity.page_identity import find_patient_identifiers
+from evalkit.documents.identity.person_name import PATTERNS
 from evalkit.documents.identity.same_person import NUMBER_KINDS, SamePersonVerdict, are_numbers_equal, compare_persons
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.visibility import VECTOR_BLOCK, Rect
@@ -40,19 +42,8 @@ _MIN_BARS, _MIN_ROW_BARS, _MAX_BAR_WIDTH, _MIN_INK, _MAX_INK = 15, 3, 8, 0.2, 0.
 #: of the page.
 _LABEL_DISTANCE, _LABEL_SPAN = 200, 2500
 
-#: Contents of bar codes from fax systems, scanners, mail and business cards: their numbers are not the patient's.
-_ROUTING_PATTERN = re.compile(
-    r"://|^(?:www\.|mailto|tel|smsto|begin|mecard|wifi|shc)\b"
-    r"|\bfax\b|\b(?:pages?|job|batch|queue|routing|sender|from|to|tracking|scan(?:ner)?)\b *[:=#]",
-    re.IGNORECASE,
-)
-_FIELD_END = re.compile(r'[\n|;&{}\[\]]|,(?=[\w "]{2,40}[:=])')
-_NAME_FIELD = re.compile(r"([^\W\d_][\w' -]*)\^([^\W\d_][\w' -]*)\^?([\w' -]*)[\w^.' -]*")
-_DATE_FIELD = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:\d{4}|\d{6})?")
-_PID_PATTERN = re.compile(r"^PID\|(.*)", re.MULTILINE)
 #: HL7's codes for types of numbers, and the labels that a page would print for them.
 _LABEL_BY_NUMBER_TYPE = {"": "MRN", "MR": "MRN", "PI": "MRN", "AN": "Account number", "VN": "Visit number"}
-_BARE_NUMBER = re.compile(r"[A-Za-z]{0,5}-?\d[\dA-Za-z-]{3,23}")
 _CODED_KINDS = frozenset({"patient", "date_of_birth", "sex", *NUMBER_KINDS})
 
 #: A bar code: its text, with only printable characters and line breaks, and its box on the page.
@@ -79,9 +70,7 @@ def _find_bars(rects: Iterable[Rect], sideways: int) -> Iterator[Rect]:
 
     ``sideways`` is 0 for bars side by side, 1 for bars one above the other.
     """
-    rows: dict[tuple[float, float], list[Rect]] = {}
-    for rect in rects:
-        rows.setdefault((round(rect[1 - sideways], 1), round(rect[3 - sideways], 1)), []).append(rect)
+    rows = group_by(rects, lambda rect: (round(rect[1 - sideways], 1), round(rect[3 - sideways], 1)))
     for row in rows.values():
         widths = [rect[2 + sideways] - rect[sideways] for rect in row]
         span = max(rect[2 + sideways] for rect in row) - min(rect[sideways] for rect in row)
@@ -107,8 +96,7 @@ def read_page_barcodes(
         for area in dict.fromkeys(areas):  # some programs draw each picture twice
             clip = pymupdf.Rect(area) + _QUIET_ZONE
             scale = min(_DPI / 72, math.sqrt(_MAX_PIXELS / clip.get_area()))
-            matrix = pymupdf.Matrix(scale, scale)
-            pixmap = display_list.get_pixmap(matrix=matrix, clip=clip, colorspace=pymupdf.csGRAY)
+            pixmap = display_list.get_pixmap(matrix=pymupdf.Matrix(scale, scale), clip=clip, colorspace=pymupdf.csGRAY)
             page_size = (scale * page.rect.width, scale * page.rect.height)
             picture = (pixmap.digest, *pixmap.irect, *page_size)
             if picture not in seen_pictures:
@@ -130,8 +118,12 @@ def read_barcodes(
     """
     import zxingcpp
 
-    formats = zxingcpp.barcode_formats_from_str(_FORMATS)
-    results = zxingcpp.read_barcodes(image.convert("L"), formats, try_invert=False, text_mode=zxingcpp.TextMode.Plain)
+    results = zxingcpp.read_barcodes(
+        image.convert("L"),
+        zxingcpp.barcode_formats_from_str(_FORMATS),
+        try_invert=False,
+        text_mode=zxingcpp.TextMode.Plain,
+    )
     (left, top), (width, height) = origin, page_size or image.size
     barcodes: list[Barcode] = []
     for result in (result for result in results[:_MAX_CODES] if len(result.text) <= _MAX_TEXT_LENGTH):
@@ -211,34 +203,33 @@ def _merge_printed_and_coded(printed: Identifier | None, coded: Identifier, *, i
         return coded
     if printed.normal == coded.normal:
         return printed.model_copy(update={"source": "barcode", "confidence": 1.0})
-    if is_ocr_text and len(printed.normal) == len(coded.normal):
-        return coded.model_copy(update={"box": printed.box})
-    return printed
+    is_misread = is_ocr_text and len(printed.normal) == len(coded.normal)
+    return coded.model_copy(update={"box": printed.box}) if is_misread else printed
 
 
 def _read_barcode_identifiers(
     barcode: Barcode, page: Page, identity: Mapping[IdentifierKind, Identifier]
 ) -> tuple[Identifier, ...]:
     text, box = barcode
-    if _ROUTING_PATTERN.search(text):
+    if PATTERNS["routing"].search(text):
         return ()
-    lines = "\n".join(_format_label_lines(text))
     facts = [
         fact.model_copy(update={"box": box, "source": "barcode"})
-        for fact in find_patient_identifiers(lines, ())
+        for fact in find_patient_identifiers("\n".join(_format_label_lines(text)), ())
         if fact.kind in _CODED_KINDS and len(fact.value) <= _MAX_VALUE_LENGTH
     ]
-    if not facts and _BARE_NUMBER.fullmatch(text):
-        normal = normalise_identifier("mrn", text) or ""
-        number = Identifier(kind="mrn", value=text, normal=normal, box=box, source="barcode")
+    if not facts and PATTERNS["bare_number"].fullmatch(text):
+        number = Identifier(
+            kind="mrn", value=text, normal=normalise_identifier("mrn", text) or "", box=box, source="barcode"
+        )
         facts = [number.model_copy(update={"kind": kind}) for kind in _find_number_kinds(number, page, identity)]
     return tuple(facts)
 
 
 def _format_label_lines(text: str) -> Iterator[str]:
     """Yield a bar code's fields as a page would print them, e.g. "MRN: 123456"."""
-    fields = _FIELD_END.split(text, _MAX_FIELDS)
-    if pid := _PID_PATTERN.search(text):
+    fields = PATTERNS["field_end"].split(text, _MAX_FIELDS)
+    if pid := PATTERNS["pid"].search(text):
         pid_fields = ["", *pid[1].split("|"), *[""] * 18]
         numbers = [[*number.split("^"), *[""] * 4] for number in pid_fields[3].split("~")[:_MAX_FIELDS]]
         fields = [f"{_LABEL_BY_NUMBER_TYPE.get(number[4], 'Other')}: {number[0]}" for number in numbers]
@@ -249,9 +240,9 @@ def _format_label_lines(text: str) -> Iterator[str]:
         label, value = (re.sub(r"_|(?<=[a-z])(?=[A-Z])", " ", label), value) if sign else ("", label)
         if not 0 < len(value) <= _MAX_VALUE_LENGTH:
             continue
-        if name := _NAME_FIELD.fullmatch(value):
+        if name := PATTERNS["name_field"].fullmatch(value):
             value, label, is_behind_name = f"{name[1]}, {name[2]} {name[3]}", label or "Patient name", True
-        elif (date := _DATE_FIELD.fullmatch(value)) and (
+        elif (date := PATTERNS["date_field"].fullmatch(value)) and (
             re.search("birth|dob", label, re.IGNORECASE) or (is_behind_name and not label)
         ):
             value, label = "-".join(date.groups()), label or "DOB"

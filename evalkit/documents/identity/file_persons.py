@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import Identifier, Page, PageStatus
 from evalkit.documents.identity.same_person import (
     PersonComparison,
@@ -60,14 +61,11 @@ class FilePerson:
             for own_page in self.pages
         }
         comparisons = [compare_page_patients(own_page, page) for own_page in distinct_pages.values()]
-        return max(comparisons, key=_rank_by_decisiveness, default=PersonComparison(SamePersonVerdict.CANNOT_TELL))
-
-
-def _rank_by_decisiveness(comparison: PersonComparison) -> tuple[int, int]:
-    rank = {SamePersonVerdict.SAME: 2, SamePersonVerdict.DIFFERENT: 1, SamePersonVerdict.CANNOT_TELL: 0}[
-        comparison.relation
-    ]
-    return rank, len(comparison.agreeing)
+        return max(
+            comparisons,
+            key=lambda comparison: (-list(SamePersonVerdict).index(comparison.relation), len(comparison.agreeing)),
+            default=PersonComparison(SamePersonVerdict.CANNOT_TELL),
+        )
 
 
 def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:
@@ -91,7 +89,7 @@ def find_page_range_owner(persons: Iterable[FilePerson], start_page: int, end_pa
 
     If two persons have equally many pages, the one whose page comes first. None if no page states an identity.
     """
-    pages_by_person = [(person, person.list_pages(start_page, end_page)) for person in persons]
+    pages_by_person = ((person, person.list_pages(start_page, end_page)) for person in persons)
     return max(
         ((person, pages) for person, pages in pages_by_person if pages),
         key=lambda pair: (len(pair[1]), -pair[1][0].page_num),
@@ -136,13 +134,12 @@ def _fill_in_missing_issuers(identities: Sequence[PagePatientIdentity]) -> list[
 
     The nearest earlier page with such a number counts; without one, the first page.
     """
-    issuers_by_form: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for identity in identities:
-        for identifier in identity.identifiers:
-            if identifier.issuer:
-                issuers_by_form.setdefault(get_kind_and_number_shape(identifier), []).append(
-                    (identity.page_num, identifier.issuer)
-                )
+    issuers_by_form = group_pairs(
+        (get_kind_and_number_shape(identifier), (identity.page_num, identifier.issuer))
+        for identity in identities
+        for identifier in identity.identifiers
+        if identifier.issuer
+    )
 
     def complete(identifier: Identifier, page_num: int) -> Identifier:
         issuers = issuers_by_form.get(get_kind_and_number_shape(identifier))

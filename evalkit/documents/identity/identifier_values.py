@@ -8,6 +8,7 @@ from functools import cache
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import IdentifierKind
 from evalkit.documents.identity.person_name import (
+    PATTERNS,
     fold_to_plain_capitals,
     get_word_list_for_names,
     parse_person_name,
@@ -29,13 +30,6 @@ def load_given_names() -> frozenset[str]:
     return frozenset(load_package_table("evalkit.documents.identity", "given_names.toml")["names"].split())
 
 
-#: The name of a data field, such as "patientName"; does not match "McBride" or "DeLuca".
-_CAMEL_CASE_PATTERN = re.compile(r"(?<!\bM)(?<!\bMa)[a-z]{3}[A-Z][a-z]|[a-z][A-Z][a-z]+[A-Z][a-z]")
-
-#: A digit inside a word, which is a letter that OCR misread.
-MISREAD_LETTER_PATTERN = re.compile(r"(?<=[A-Za-z]{2})[0158]|(?<=[A-Za-z]{2}[0158])[0158]|[0158](?=[a-z]{3})")
-
-
 def lowercase_keeping_length(text: str) -> str:
     """Convert to small letters, so that every letter keeps its index."""
     lowered = text.lower()
@@ -53,23 +47,20 @@ def can_be_person_name(text: str) -> bool:
     (True, False, False)
     """
     _, _, behind_comma = text.upper().partition(",")
-    if behind_comma.strip(" .") in get_word_list_for_names("states"):
-        return False
     degrees = behind_comma.replace(".", "").split()
-    if degrees and get_word_list_for_names("degrees").issuperset(degrees):
-        return False
     words = fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", text)).split()
-    if (
-        get_word_list_for_names("organisations").intersection(words)
-        or any(map(str.isdigit, MISREAD_LETTER_PATTERN.sub("", text)))
-        or _CAMEL_CASE_PATTERN.search(text)
-    ):
-        return False
-    if words[:1] in (["ST"], ["SAINT"]) and len(words) == 2 and "," not in text:  # "St. Brendan" is a hospital
-        return False
     before_comma = fold_to_plain_capitals(text.partition(",")[0]).replace(".", "").split()
     streets = get_word_list_for_names("streets") if "," in text else frozenset()
-    if (len(before_comma) > 1 and before_comma[-1] in streets) or behind_comma.strip(" .") in streets - {"LANE"}:
+    if (
+        behind_comma.strip(" .") in get_word_list_for_names("states") | (streets - {"LANE"})
+        or (degrees and get_word_list_for_names("degrees").issuperset(degrees))
+        or get_word_list_for_names("organisations").intersection(words)
+        or any(map(str.isdigit, PATTERNS["misread_letter"].sub("", text)))
+        or PATTERNS["camel_case"].search(text)
+        # "St. Brendan" is a hospital
+        or (words[:1] in (["ST"], ["SAINT"]) and len(words) == 2 and "," not in text)
+        or (len(before_comma) > 1 and before_comma[-1] in streets)
+    ):
         return False
     name = parse_person_name(text)
     return (

@@ -1,6 +1,6 @@
 """Search for labels on a page ("Patient name:", "DOB") and their values.
 
-Labels are patterns in ``words.toml``.
+Labels are patterns in ``words.toml``; other patterns are in ``patterns.toml``.
 """
 
 from __future__ import annotations
@@ -15,22 +15,19 @@ from operator import itemgetter
 
 from evalkit.documents.bundle import IdentifierKind, IdentifierSource, WordPosition
 from evalkit.documents.identity.identifier_values import (
-    MISREAD_LETTER_PATTERN,
     can_be_person_name,
     load_given_names,
     lowercase_keeping_length,
     normalise_identifier,
 )
 from evalkit.documents.identity.person_name import (
+    PATTERNS,
     fold_to_plain_capitals,
     get_word_list_for_names,
     load_identity_words,
     parse_person_name,
 )
 from evalkit.documents.identity.same_person import NUMBER_KINDS
-from evalkit.documents.identity.written_dates import (
-    WRITTEN_DATE_PATTERN,
-)
 
 #: A bare "Name:" is the patient's if it is among this many characters at the top of the page.
 _HEAD_LENGTH = 400
@@ -53,63 +50,17 @@ _PAGE_WIDTH = 10_001
 #: The rank of a name that is used only if the page has no other.
 LAST_RANK = 4
 
-_NAME_WORD = r"(?:[A-ZÀ-Þ][\w'’`-]*\.?|(?:de|la|del|della|di|da|dos|das|van|der|den|von|bin|bint|ibn|al|el|al-[A-Z]\w+|el-[A-Z]\w+|[dl]['’][A-Z]\w+|y|née|nee)(?=[ ]))"
-
-_NAME_VALUE = re.compile(rf"{_NAME_WORD}(?:(?:, ?|[ ]+)(?:{_NAME_WORD}|[(\"“][A-Z][\w'’ .-]{{1,24}}[)\"”])){{0,5}}")
-
-_NUMBER_VALUE = re.compile(
-    r"#?[ ]?((?=[\w./-]{0,16}\d)[A-Za-z]{0,5}[- ./]?[A-Za-z\d](?:[\w-]|(?:(?<=\b\d)|(?<=\b\d\d)|(?<=\b\d{3})) (?=\d{3}\b)){1,39}(?:/\d{2,6})?)"
-)
-
-#: A number written in groups: "943 476 5919", "648 652 5"; not the "1" of "1 of 3", and not the beginning of a date.
-_GROUPED_NUMBER = re.compile(r"\d{2,4}(?: \d{1,4})+(?: [A-Z]{2})?(?![\w/.:-])(?! ?of\b| [A-Z][a-z])")
-
-#: A number in a form with one box for each character: "V M H / 5 7 1".
-_BOXED_NUMBER = re.compile(r"(?:[A-Z/-] ){0,6}(?:[\d/-] ){4,12}\d(?![\w/.-])")
 
 _MIN_GROUPED_DIGITS = 7
 
 _MIN_NUMBER_DIGITS = 3
 
-_AREA_CODE = re.compile(r"\(\d{3}\)")
-
-_RECOGNISED_DATE_VALUE = re.compile(r"[\dOoIl|SB]{1,4} ?[/.:-] ?[\dOoIl|SB]{1,2} ?[/.:-] ?[\dOoIl|SB]{2,4}")
-
-DATE_VALUE = re.compile(rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?({WRITTEN_DATE_PATTERN})", re.IGNORECASE)
-
-_SEX_VALUE = re.compile(r"(female|male|woman|man|girl|boy|f|m|x)\b", re.IGNORECASE)
-
-_TICK = r"(?:\[ ?[xX] ?\]|\([xX]\)|[☑☒✓✔])"
-_SEX_BEHIND_TICK = re.compile(rf"{_TICK} ?(female|male|f|m)\b", re.IGNORECASE)
-_SEX_BEFORE_TICK = re.compile(rf"\b(female|male|f|m) ?{_TICK}", re.IGNORECASE)
-_BOX_AT_START = re.compile(r"[ :]*[\[(☐□☑☒✓✔]")
-_OTHER_SEX_BEHIND = re.compile(
-    r"[ /|,☐□_]*(?:\[ ?\]|\( ?\))?[ /|,☐□_]*(?:fe)?male\b|[ /|,☐□_\[\]()]*[mf]\b(?![.'’])", re.IGNORECASE
-)
-
-_OTHER_LETTER_BEHIND = re.compile(r"[ \t]+[MF](?=[ \t]*(?:\n|$))")
-
-_AGE_VALUE = re.compile(
-    r"(\d{1,3})[ -]*(?:(y(?:ea)?rs?|yo|y/o|y\.?|a)|(m(?:o(?:nth)?s?)?|w(?:ee)?ks?|w|d(?:ays?)?))?(?![\w/])",
-    re.IGNORECASE,
-)
-
-AGE_SEX_BEHIND_DATE = re.compile(
-    r"[ ,;(/|-]*(?:age[d:]* ?)?(\d{1,3})[ -]*(?:y(?:ea)?rs?|yo|y/o|y\.?o?\.?)\b[) ,;/|-]*(female|male|f\b|m\b)?",
-    re.IGNORECASE,
-)
-
-_SEX_BEHIND_DATE = re.compile(r"[ ,;(/|-]{1,4}(female|male|[fm])(?![\w.'])", re.IGNORECASE)
 
 #: Characters as which OCR reads specks and rules before a cell.
 _SPECKS = " -—–•*·|:;.,'‘’`»«{}_~"
 
 SEPARATING_CHARACTERS = " :;.,*|\t_/([—–-"
 
-_SEPARATOR = re.compile(
-    r"(?:['’]s\b)?[ ]*(?:\((?:last|mm|dd|yy|month|day|year|print|please|first|m/f|legal)[^)\n]{0,45}\)[ ]*)?(?:[ ]?[._]{3,})?[:#.=]?[ \t]*[:#=-]?[ ]*",
-    re.IGNORECASE,
-)
 
 #: Kinds whose values have a form of their own, so that words below a label are not taken for a value by mistake.
 _SAFE_BELOW_KINDS = frozenset({"date_of_birth", "report_date", *NUMBER_KINDS})
@@ -247,29 +198,8 @@ _CONFUSED_WORDS = {
 #: The most characters of a line on a sticker or in a running head.
 MAX_BLOCK_LINE = 110
 
-_RELATIONSHIP_BEHIND = re.compile(r"\brelation(?:ship)?\b[^:\n]{0,20}:? ?(?!self|patient|same)[a-z]", re.IGNORECASE)
 
-_SEX_OR_AGE_LABEL = re.compile(r"\b(?:sex|age|gender)\b", re.IGNORECASE)
-
-PHONE_NUMBER = re.compile(r"0\d{2,4} \d{3} \d{3,4}\b|\+?\d{0,2}[ -.]?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}\b")
-
-#: Characters that join labels whose values follow together: "Name/DOB:".
-_JOINT = re.compile(r" ?[/&|] ?")
 _MAX_JOINT_LENGTH = 3
-
-_JOINT_AHEAD = re.compile(r" ?[/&|] ?[A-Za-z]")
-
-_LABEL_BEGINNING = re.compile(r"(?<![\w'’.-])[a-z]{1,3}")
-
-#: Beginning of a label on a page read by OCR, which may read a speck before the label as a full stop.
-_RECOGNISED_LABEL_BEGINNING = re.compile(r"(?<![\w/'’-])[a-z]")
-
-_LAST_WORD_OF_LINE = re.compile(r"[A-Z][\w'’-]+(?=(?: ?[^\n\t])?(?:\n|\t|$))")
-
-_SECTION_REST = re.compile(
-    r"(?:/ ?\w+ )?(?:information|info|details|data|section|demographics)?(?: \(required\))?[ :]*(?:\n|$)?",
-    re.IGNORECASE,
-)
 
 
 def find_spaces(text: str, start: int, end: int) -> Iterator[int]:
@@ -277,11 +207,6 @@ def find_spaces(text: str, start: int, end: int) -> Iterator[int]:
     while (start := text.find(" ", start, end)) >= 0:
         yield start
         start += 1
-
-
-#: A misread label behind a name: "DOS" for "DOB", "MRNT".
-_MISREAD_LABEL = re.compile(r"D[O0Q][B8SH6]?|M[RF]N\w?|S[EC]X|AG[EC]|D\.[O0]\.[B8]")
-_NUMBER_BEHIND = re.compile(r"[ ]?[:#]?[ ]?\d")
 
 
 class LabelSearch:
@@ -308,7 +233,7 @@ class LabelSearch:
         text, position = self._text, 0
         hits: list[_LabelHit] = []
         small_text = lowercase_keeping_length(text)
-        beginnings = _RECOGNISED_LABEL_BEGINNING if self._is_recognised else _LABEL_BEGINNING
+        beginnings = PATTERNS["recognised_label_beginning"] if self._is_recognised else PATTERNS["label_beginning"]
         for beginning in beginnings.finditer(small_text):
             start = beginning.start()
             label_pattern = _compile_label_pattern(beginning.group(), is_ocr_text=self._is_recognised)
@@ -317,7 +242,7 @@ class LabelSearch:
             is_joined = (
                 bool(hits)
                 and start - hits[-1].end <= _MAX_JOINT_LENGTH
-                and _JOINT.fullmatch(text, hits[-1].end, start) is not None
+                and PATTERNS["joint"].fullmatch(text, hits[-1].end, start) is not None
             )
             if text[start - 1 : start] == "/" and not is_joined:
                 continue
@@ -325,7 +250,7 @@ class LabelSearch:
             if match is None:
                 continue
             label = _load_label_patterns()[int((match.lastgroup or "").removeprefix("label"))][1]
-            separator = _SEPARATOR.match(text, match.end())
+            separator = PATTERNS["separator"].match(text, match.end())
             end = separator.end() if separator else match.end()
             between = text[match.end() : end]
             has_separator = any(sign in between for sign in (*":#=", "..", "__")) or match.group().endswith("#")
@@ -338,19 +263,19 @@ class LabelSearch:
             is_before_name = is_at_start and label.kind == "patient" and self._is_before_bare_name(end)
             is_tentative = False
             if label.is_weak and not (has_separator or is_in_own_cell or is_before_name or is_joined):
-                is_tentative = _JOINT_AHEAD.match(text, end) is not None
-                is_bare_name = text[start:end] == "Name " and _LAST_WORD_OF_LINE.match(text, end) is not None
+                is_tentative = PATTERNS["joint_ahead"].match(text, end) is not None
+                is_bare_name = text[start:end] == "Name " and PATTERNS["last_word_of_line"].match(text, end) is not None
                 if not (is_tentative or is_bare_name):
                     continue
                 label = label if is_tentative else _BARE_NAME_LABEL
-            if match.group().strip(" .") == "b" and not _SEX_OR_AGE_LABEL.search(text, end, self._find_line_end(end)):
-                continue
-            if label.kind == "other" and not (
-                has_separator or (is_at_start and behind != ",")
-            ):  # "Page, Helen" is a name, no label
-                continue
-            hits.append(_LabelHit(label, start, end, has_separator, is_tentative, is_at_start))
-            position = match.end()
+            # "B" is a label only in a line with a sex or an age, and "Page, Helen" is a name.
+            is_initial = match.group().strip(" .") == "b" and not PATTERNS["sex_or_age_label"].search(
+                text, end, self._find_line_end(end)
+            )
+            is_label = label.kind != "other" or has_separator or (is_at_start and behind != ",")
+            if is_label and not is_initial:
+                hits.append(_LabelHit(label, start, end, has_separator, is_tentative, is_at_start))
+                position = match.end()
         return [
             hit
             for hit, following in zip_longest(hits, hits[1:])
@@ -359,7 +284,7 @@ class LabelSearch:
 
     def _are_joined(self, hit: _LabelHit, following: _LabelHit) -> bool:
         """Return True if two labels are joined, so that their values follow together."""
-        return _JOINT.fullmatch(self._text, hit.end, following.start) is not None
+        return PATTERNS["joint"].fullmatch(self._text, hit.end, following.start) is not None
 
     def _is_before_bare_name(self, position: int) -> bool:
         """Return True if the rest of the cell is only a name, as in "Patient Helen Marsh"."""
@@ -372,8 +297,7 @@ class LabelSearch:
         return place is not None and place[1] == end and len(self._text[slice(*place)].split()) > 1
 
     def _is_at_line_start(self, position: int) -> bool:
-        line_start = self._text.rfind("\n", 0, position) + 1
-        return not self._text[line_start:position].strip(" \t-•*·")
+        return not self._text[self._text.rfind("\n", 0, position) + 1 : position].strip(" \t-•*·")
 
     def _is_at_cell_start(self, position: int) -> bool:
         before = self._text[max(0, position - 4) : position].rstrip(_SPECKS if self._is_recognised else " -•*·|")
@@ -442,7 +366,7 @@ class LabelSearch:
         line_end = min(self._find_line_end(hit.end), hit.end + MAX_BLOCK_LINE)
         return bool(
             compile_relative_words().search(self._text, start, hit.start)
-            or _RELATIONSHIP_BEHIND.search(self._text, hit.end, line_end)
+            or PATTERNS["relationship_behind"].search(self._text, hit.end, line_end)
         )
 
     def _add_values_of_joined_labels(self, hits: Sequence[_LabelHit], next_start: int) -> None:
@@ -492,8 +416,9 @@ class LabelSearch:
             end = line_end
             for _ in range(_MAX_SECTION_LINES):
                 end = self._find_line_end(end) + 1
-            is_about_patient = hit.label.kind not in ROLE_KINDS
-            sections.append(_Section(is_about_patient, hit.start, min(end, self._foot_start), left, right))
+            sections.append(
+                _Section(hit.label.kind not in ROLE_KINDS, hit.start, min(end, self._foot_start), left, right)
+            )
         return sections
 
     def _is_in_anothers_section(self, position: int) -> bool:
@@ -501,7 +426,8 @@ class LabelSearch:
 
         Of several sections around the place, the last one counts.
         """
-        left = self._get_word_left_edge(position)
+        first, _ = self._get_word_index_range(position, position + 1)
+        left = self._words[first][2] if first < len(self._words) else 0
         return not next(
             (
                 section.is_about_patient
@@ -510,14 +436,6 @@ class LabelSearch:
             ),
             True,
         )
-
-    def _get_word_left_edge(self, position: int) -> int:
-        """Return the left edge of the word at ``position``; 0 if unknown.
-
-        In ten-thousandths of the page's width.
-        """
-        first, _ = self._get_word_index_range(position, position + 1)
-        return self._words[first][2] if first < len(self._words) else 0
 
     def _get_middle_of_gap(self, position: int) -> int:
         first, _ = self._get_word_index_range(position, position + 1)
@@ -531,7 +449,7 @@ class LabelSearch:
         hit = self._hits[index]
         end = min(self._get_start_of_next_label(index), self._find_line_end(hit.start))
         rest = self._text[hit.end : end].strip(" :\t-/*")
-        return hit.is_at_cell_start and bool(_SECTION_REST.fullmatch(rest))
+        return hit.is_at_cell_start and bool(PATTERNS["section_rest"].fullmatch(rest))
 
     def _names_patient(self, hit: _LabelHit) -> bool:
         return self._text[hit.start : hit.start + 7].casefold() == "patient"
@@ -724,7 +642,7 @@ class LabelSearch:
     def _match_name_at_start(self, start: int, end: int) -> tuple[int, int] | None:
         while start < end and self._text[start] in " :\t_-•*|":
             start += 1
-        match = _NAME_VALUE.match(self._text, start, end)
+        match = PATTERNS["name_value"].match(self._text, start, end)
         if match is None:
             return None
         value_end = self._find_name_end(match.start(), match.end())
@@ -745,14 +663,14 @@ class LabelSearch:
                 is_name = (
                     word in family_names
                     and (count > 0 or match.group().endswith(",") or is_family)
-                    and not _NUMBER_BEHIND.match(self._text, start + match.end())
+                    and not PATTERNS["number_behind"].match(self._text, start + match.end())
                 )
                 if not is_name:
                     break
             before = start + match.start() - 1
             if count and self._text[before] == " " and self._is_wide_gap(before):
                 break
-            if count >= 2 and _MISREAD_LABEL.fullmatch(word):
+            if count >= 2 and PATTERNS["misread_label"].fullmatch(word):
                 break
             value_end = start + match.end()
         return start + len(self._text[start:value_end].rstrip(" ,"))
@@ -760,13 +678,13 @@ class LabelSearch:
     def add_family_or_given_name(self, hit: _LabelHit, start: int, end: int) -> None:
         """Note a family or given name with its own label; add the name if both are known."""
         start = self._skip_separators(start, end)
-        match = _NAME_VALUE.match(self._text, start, end)
+        match = PATTERNS["name_value"].match(self._text, start, end)
         # "First:" and "Last:" may also be labels of doses or visits.
         is_doubtful = hit.label.is_weak and not self._has_other_fact_near(hit.start, _FACT_KINDS)
         if match is None or is_doubtful:
             return
         value_end = self._find_name_end(match.start(), match.end(), is_family=hit.label.kind == "family_name")
-        if value_end <= start or any(map(str.isdigit, MISREAD_LETTER_PATTERN.sub("", self._text[start:value_end]))):
+        if value_end <= start or any(map(str.isdigit, PATTERNS["misread_letter"].sub("", self._text[start:value_end]))):
             return
         self._add_name_when_complete(hit.label.kind, (start, value_end))
 
@@ -790,20 +708,20 @@ class LabelSearch:
             return
         value_start, value_end = dates
         self._add_candidate("date_of_birth", hit.start, value_start, value_end, rank=0)
-        if behind := AGE_SEX_BEHIND_DATE.match(self._text, value_end, self._find_line_end(value_end)):
+        if behind := PATTERNS["age_sex_behind_date"].match(self._text, value_end, self._find_line_end(value_end)):
             self._add_candidate("age", behind.start(1), behind.start(1), behind.end(1), rank=1)
             if behind[2]:
                 self._add_candidate("sex", behind.start(2), behind.start(2), behind.end(2), rank=1)
-        elif behind := _SEX_BEHIND_DATE.match(self._text, value_end, self._find_line_end(value_end)):
+        elif behind := PATTERNS["sex_behind_date"].match(self._text, value_end, self._find_line_end(value_end)):
             self._add_candidate("sex", behind.start(1), behind.start(1), behind.end(1), rank=1)
 
     def _match_date(self, start: int, end: int) -> tuple[int, int] | None:
         start = self._skip_separators(start, end)
         limit = min(self._find_line_end(start), max(end, start + 30))
-        match = DATE_VALUE.match(self._text, start, limit)
+        match = PATTERNS["date_value"].match(self._text, start, limit)
         if match:
             return match.span(1)
-        if self._is_recognised and (recognised := _RECOGNISED_DATE_VALUE.match(self._text, start, limit)):
+        if self._is_recognised and (recognised := PATTERNS["recognised_date_value"].match(self._text, start, limit)):
             return recognised.span()
         return None
 
@@ -817,14 +735,18 @@ class LabelSearch:
 
     def add_sex(self, hit: _LabelHit, start: int, end: int) -> None:
         """Add the sex that is ticked or written; nothing if the form's choice is open."""
-        ticked_sex = _SEX_BEHIND_TICK if _BOX_AT_START.match(self._text, start, end) else _SEX_BEFORE_TICK
+        ticked_sex = (
+            PATTERNS["sex_behind_tick"]
+            if PATTERNS["box_at_start"].match(self._text, start, end)
+            else PATTERNS["sex_before_tick"]
+        )
         ticked = list(ticked_sex.finditer(self._text, start, end))
         match = ticked[0] if len(ticked) == 1 else None
         if not ticked:
-            match = _SEX_VALUE.match(self._text, self._skip_separators(start, end), end)
+            match = PATTERNS["sex_value"].match(self._text, self._skip_separators(start, end), end)
             if match and (  # an open choice: "M / F"
-                _OTHER_SEX_BEHIND.match(self._text, match.end(), end)
-                or _OTHER_LETTER_BEHIND.match(self._text, match.end())
+                PATTERNS["other_sex_behind"].match(self._text, match.end(), end)
+                or PATTERNS["other_letter_behind"].match(self._text, match.end())
             ):
                 return
         if match:
@@ -832,7 +754,7 @@ class LabelSearch:
 
     def add_age(self, hit: _LabelHit, start: int, end: int) -> None:
         """Add to the facts the age at this place of the text, and a sex after it."""
-        if match := _AGE_VALUE.match(self._text, self._skip_separators(start, end), end):
+        if match := PATTERNS["age_value"].match(self._text, self._skip_separators(start, end), end):
             if not match[3]:
                 self._add_candidate("age", hit.start, match.start(1), match.end(1), rank=0)
             tail = self._text[match.end() : match.end() + 10]
@@ -863,22 +785,22 @@ class LabelSearch:
         """
         kind: IdentifierKind = hit.label.kind  # type: ignore[assignment]  # one of NUMBER_KINDS
         start = self._skip_separators(start, end)
-        is_phone = hit.label.issuer is None and PHONE_NUMBER.match(self._text, start, end)
+        is_phone = hit.label.issuer is None and PATTERNS["phone_number"].match(self._text, start, end)
         if not is_phone and (place := self._match_number(start, end)):
             self._add_candidate(kind, hit.start, *place, rank=0, issuer=hit.label.issuer)
 
     def _match_number(self, start: int, end: int) -> tuple[int, int] | None:
-        if boxed := _BOXED_NUMBER.match(self._text, start, self._find_line_end(start)):
+        if boxed := PATTERNS["boxed_number"].match(self._text, start, self._find_line_end(start)):
             return boxed.span()
-        match = _NUMBER_VALUE.match(self._text, start, end)
+        match = PATTERNS["number_value"].match(self._text, start, end)
         if (
             match is None
             or sum(map(str.isdigit, match[1])) < _MIN_NUMBER_DIGITS
-            or _AREA_CODE.match(self._text, start - 1)
+            or PATTERNS["area_code"].match(self._text, start - 1)
         ):
             return None
         value_start, value_end = match.span(1)
-        if grouped := _GROUPED_NUMBER.match(self._text, value_start, end):
+        if grouped := PATTERNS["grouped_number"].match(self._text, value_start, end):
             grouped_end = self._find_wide_gap(*grouped.span()) or grouped.end()
             if sum(map(str.isdigit, self._text[value_start:grouped_end])) >= _MIN_GROUPED_DIGITS:
                 value_end = max(value_end, grouped_end)

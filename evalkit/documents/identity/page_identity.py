@@ -1,6 +1,6 @@
 """Facts that a page states about its patient: name, birth date, sex, numbers.
 
-Labels are patterns in ``words.toml``. Labels of other people (guarantor, mother, provider) are there, too, so that none
+Labels are patterns in ``words.toml``; other patterns are in ``patterns.toml``. Labels of other people (guarantor, mother, provider) are there, too, so that none
 of these is taken for the patient. A page that lists several persons has no patient.
 """
 
@@ -15,12 +15,9 @@ from operator import itemgetter
 from evalkit.documents.bundle import Box, Identifier, IdentifierKind, WordPosition, enclose_boxes
 from evalkit.documents.identity.identifier_values import can_be_person_name
 from evalkit.documents.identity.label_search import (
-    AGE_SEX_BEHIND_DATE,
-    DATE_VALUE,
     EDGE_LINES,
     LAST_RANK,
     MAX_BLOCK_LINE,
-    PHONE_NUMBER,
     ROLE_KINDS,
     SEPARATING_CHARACTERS,
     IdentifierCandidate,
@@ -29,15 +26,13 @@ from evalkit.documents.identity.label_search import (
     find_spaces,
 )
 from evalkit.documents.identity.person_name import (
+    PATTERNS,
     fold_to_plain_capitals,
     get_word_list_for_names,
     load_identity_words,
 )
 from evalkit.documents.identity.same_person import NUMBER_KINDS
-from evalkit.documents.identity.written_dates import (
-    WRITTEN_DATE_PATTERN,
-    parse_written_date,
-)
+from evalkit.documents.identity.written_dates import parse_written_date
 
 #: A page on which one label names more persons than this is a list of persons.
 _MAX_LISTED_PERSONS = 2
@@ -47,43 +42,12 @@ _MIN_CONFIDENCE = 0.01
 #: The most characters before a name in the line above a birth date, such as "RE:", even if OCR misread it.
 _MAX_PREFIX_LENGTH = 6
 
-_STORY_PATTERN = re.compile(
-    r"(?:,? (?:is|was) (?:a|an|the)\b|[,.]? (?:a|an|aged?|whose)\b|[,.]| is| \()[^.\n]{0,90}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth|birth ?date)",
-    re.IGNORECASE,
-)
-
-_BORN_PATTERN = re.compile(
-    rf"\b(?:born(?: on)?|d\.?o\.?b\.?|date of birth|birth ?date)[ :(]*(?:is |was |on )?({WRITTEN_DATE_PATTERN})",
-    re.IGNORECASE,
-)
-
-_STORY_ANCHOR = re.compile(
-    r"[- ]olds?\b|\byo\b|\by/o\b|\bborn\b|\b[Dd]\.?[Oo]\.?[Bb]\b|date of birth|birth ?date|\d ?[FM]\b"
-)
-
-_CLINICIAN_BEHIND_NAME = re.compile(
-    r",? *(?:M\.?D|D\.?O|N\.?P|P\.?A|R\.?N|Ph\.?D|MBBS|FACP|CGC|FRC\w*|DDS|MS|DPM|APRN)\b(?!\.?\w)"
-)
 
 #: Number of characters and of lines at a page's top that are searched for an institution's name.
 _LETTERHEAD_LENGTH, _LETTERHEAD_LINES = 600, 6
 
 _MAX_ISSUER_WORDS = 8
 
-_CELL_END = re.compile(r"\t|[|•·:]| - | {3,}|\b(?:department|dept|division|section)\b", re.IGNORECASE)
-
-_ADDRESS_BEHIND_NAME = re.compile(r"(?<=\w) \d|, ")
-
-_SMALL_WORD = re.compile(r"\b(?!(?:and|of|for|the|at)\b)[a-z]{2,}")
-
-#: A name in the page's first line, with an address and a telephone number in the line below: a letterhead in any
-#: language.
-_NAME_ABOVE_ADDRESS = re.compile(
-    rf"\s*((?:[A-ZÀ-Þ][\w'’-]*|&|and|of|the|de|del|y|la)(?: (?:[A-ZÀ-Þ][\w'’-]*|&|and|of|the|de|del|y|la)){{1,6}})[ \t]*\n[^\n]{{0,80}}?{PHONE_NUMBER.pattern}"
-)
-
-#: Words before a clinician's registration number, which is behind the name or in parentheses.
-_CLINICIAN_BEFORE_NUMBER = re.compile(r"\b(?:Dr|Prof|Doctor|Professor|Nurse|RN|M\.?D|MBBS)\b|\($", re.IGNORECASE)
 
 _MAX_LABEL_WORDS = 3
 
@@ -91,8 +55,6 @@ _PERSON_KINDS = ("patient", "date_of_birth")
 
 #: Number of lines above and below a name or birth date that are searched for the person's number.
 _ZONE_LINES = 6
-
-_SEX_WORD_PATTERN = re.compile(r"\b(female|male|woman|man|girl|boy)\b", re.IGNORECASE)
 
 
 @cache
@@ -117,18 +79,6 @@ def _compile_number_label_ends() -> tuple[re.Pattern[str], frozenset[str], froze
     return re.compile(pattern, re.IGNORECASE), frozenset(weak_ends), frozenset(words["others"].split())
 
 
-#: A name as software prints it: "MARSH,HELEN A".
-_MACHINE_WRITTEN_NAME = re.compile(r"[A-Z][A-Z'’-]+(?: [A-Z'’-]+)?,[A-Z][A-Z'’-]+(?: [A-Z]\.?)?")
-
-_CARET_NAME = re.compile(
-    r"\b[A-Z][A-Za-z'’-]+(?: [A-Z][A-Za-z'’-]+)?\^[A-Z][A-Za-z'’-]*(?:[ ^][A-Z]\.?(?!\w)|\^[A-Za-z]+)*"
-)
-
-_FACT_AFTER_NAME = re.compile(
-    rf"[ ]*(?:[/|·;–—-]+|\()[ ]*(?:[MF]\b|(?:fe)?male\b|\d{{1,3}} ?y|d\.?o\.?b|b\.|born|{WRITTEN_DATE_PATTERN})",
-    re.IGNORECASE,
-)
-
 #: A fact in this many lines at the page's top may belong to a name with which the page begins.
 _HEAD_FACT_LINES = 5
 
@@ -143,10 +93,6 @@ _MAX_WORDS_BEFORE_NAME = 40
 #: The most characters of a name, together with words before it.
 _MAX_NAME_LENGTH = 80
 
-#: A house number, or a street with a house number, before what would be a name.
-_ADDRESS_BEFORE = re.compile(r"\d[ ,.#]*$|^\d{1,5}\w? [\w .'’-]+, *$")
-
-_HOUSE_NUMBER_BEFORE = re.compile(r"(?:^|\n)\d{1,5} $")
 
 #: Characters behind which a new column begins.
 _COLUMN_SIGNS = frozenset(">|:")
@@ -161,72 +107,9 @@ _MIN_BARE_DIGITS, _MAX_BARE_DIGITS, _MAX_LABELLED_DIGITS = 5, 9, 10
 #: Number of characters before a date that are searched for an age.
 _MAX_AGE_BEFORE = 14
 
-_FACT_BEHIND_COMMA_NAME = re.compile(
-    r"(?: ?\([^)\n]{1,6}\))?[ ,;|/(–—-]*(?:[A-Z]\.? )?[ ,;|/(\n–—-]*(?!\d{5}(?:-\d{4})?\s)"
-    r"(?:\*?\d{1,4}[/.-]\d|\d{1,2} [A-Z]{3}|\d{5}|\d{1,3} ?y|[MF]\b|(?:fe)?male\b|d\.?o\.?b|mrn|page\b|pg\b|#|\[|born\b|[a-z]{1,5}[#:])",
-    re.IGNORECASE,
-)
 
 #: A date between name and number that is before this year is not the date of a visit.
 _FIRST_YEAR_OF_VISITS = 2000
-
-_NUMBER_BEHIND_DATE = re.compile(r"[ ,;|]*(?:[A-Z]{2,4}[ :#]*|#)?(?=[\w-]*\d{5})", re.IGNORECASE)
-
-_SEX_BESIDE_DATE = re.compile(r"[ ]*[/|,;–—-]?[ ]*(?:[MF]|(?:fe)?male)(?= *(?:[/|,;–—(\t\n-]|$|\d))", re.IGNORECASE)
-
-#: A case number of a laboratory or department, which contains the year: "S24-45663".
-_CASE_NUMBER = re.compile(r"[A-Z]{1,3}[0-3]\d-\d{5,7}")
-
-#: Words before a telephone or box number, or a state before its postal code: no record number follows.
-_CONTACT_BEFORE_NUMBER = re.compile(
-    r"(?:\b(?:tel|phone|ph|fax|telephone|call|mobile|npi|p\.?o\.? box)\b\W*|\(\d{3}\) |(?-i:\b(?!ID)[A-Z]{2} ))$",
-    re.IGNORECASE,
-)
-
-_BARE_NUMBER_BEGINNING = re.compile(r"(?<![\w/.:-])#?[A-Z]{0,5}[-./]?\d(?=[\w /-]{3})")
-
-_BARE_NUMBER_REST = re.compile(
-    r"\(?[A-Z]{1,5}[#:]|(?:Acc|Enc|Visit|Acct)\b|\(?(?:DOB|SEX|AGE|[FM]|Page|Pg)\b|\d{1,2}[/.-]\d", re.IGNORECASE
-)
-
-_TITLED_NAME = re.compile(
-    r"\b(?i:mr|mrs|ms|miss|mx|master)\b\.? [A-Z][\w'’-]*\.?(?: (?:[A-Z][\w'’-]+|[A-Z]\b\.?|de|la|van|der|von|bin|al|el|del|da))+"
-)
-
-_TITLE_OF_SEX = re.compile(r"(Mrs|Mr|Ms|Miss)\b", re.IGNORECASE)
-
-_CLINICIAN_NAME = re.compile(r"(?:Dr|Prof|Doctor|Professor|Nurse)\b")
-
-_RELATIVE_BEHIND_NAME = re.compile(
-    r",? (?:(?:his|her|their|the|a) )?(?:husband|wife|spouse|partner|son|daughter|mother|father|sister|brother|caregiver|carer)\b"
-)
-
-_INTRODUCTION = re.compile(
-    r"\b(?:(?:regarding|concerning|re|referr(?:ing|ed|al of)|meet(?:ing)?|saw|seen|seeing|reviewed|review of|met|evaluated|examined|assessed|care of|see|patient|follow(?:ing)?[- ]?up (?:of|on|for|with)|on behalf of)[,:]? (?:(?:this|your|our|the|a|my) (?:\w+ )?(?:patient|client|gentleman|lady|man|woman|boy|girl|child),? )?"
-    r"|(?P<age>\d{1,3}[- ](?:year|yr|month)s?[- ]old (?:\w+ ){0,2}(?:gentleman|lady|man|woman|male|female|patient|boy|girl|child),? ))(?=[A-Z])",
-    re.IGNORECASE,
-)
-
-_FACT_BEHIND_NAME = re.compile(r"\(?\d|\([^()\n]{0,30}\d{4}[^()\n]{0,9}\)|[FM]\b|Page\b|\[|[A-Z]{1,4}-?\d")
-
-_LETTERS = r"[A-ZÀ-Þ](?:[^\W\d_]|['’-])+"
-
-_RUNNING_HEAD_NAME = re.compile(
-    rf"[^\S\n]*(?:(?:Page )?\d{{1,3}} ?(?:/|of) ?\d{{1,3}} )?({_LETTERS}(?: {_LETTERS}\.?)?, ?(?:[A-Z]\.|{_LETTERS})(?: (?:[A-Z]\.?|{_LETTERS})(?![\w-]))?)(?=\s|$|[|(;,-])"
-)
-
-#: A name at the end of a text, such as the text before "DOB".
-_NAME_AT_END = re.compile(
-    rf"({_LETTERS}(?: {_LETTERS}\.?)?, (?:[A-Z]\.|{_LETTERS})(?: [A-Z]\.?)?|{_LETTERS}(?: (?:[A-Z]\.?|{_LETTERS})){{1,2}})[ ,;|/(-]*$"
-)
-
-_NAME_IN_STORY = re.compile(
-    r"(?:(?:M[Rr][Ss]?|M[Ss]|M[Ii][Ss][Ss]|Mx|Master)\.? +)?[A-Z][\w'’-]*\.?(?: (?:[A-Z]\.?|[A-Z][\w'’-]+|de|la|van|der|von|bin|al|el|del|da)){1,4}(?:,? [JS]r)?\.?(?=[,.] | is\b| was\b| \()"
-)
-
-_ROW_OF_PERSON = re.compile(
-    rf"^[\d:.#APM \t-]{{0,24}}([A-Z][\w'’-]+, [A-Z][\w'’-]+)[ \t][^\n:]{{0,40}}?{WRITTEN_DATE_PATTERN}", re.MULTILINE
-)
 
 
 def find_patient_identifiers(
@@ -258,7 +141,7 @@ def _rank_issuer(name: str) -> int | None:
         or words <= organisations | get_word_list_for_names("no_names")
     ):
         return None
-    return 0 if kinds - services else None if _SMALL_WORD.search(name) else 2
+    return 0 if kinds - services else None if PATTERNS["small_word"].search(name) else 2
 
 
 class _IdentifierSearch(LabelSearch):
@@ -298,23 +181,33 @@ class _IdentifierSearch(LabelSearch):
         return tuple(sorted(identifiers, key=lambda identifier: (identifier.box[1], identifier.box[0])))
 
     def _add_unlabelled_name(self) -> None:
-        """Add the patient's name from a place without a label.
+        """Add the patient's name from a place without a label, and facts around a name in a sentence.
 
         Such places are running heads, stickers, and the address or first sentences of a letter.
         """
-        finders = (
-            self._add_name_beside_facts,
-            self._add_name_of_running_head,
-            self._add_name_in_narrative,
-            self._add_titled_name,
-            self._add_introduced_name,
-        )
-        any(find() for find in finders)
+        for find_names, is_in_sentence in (
+            (self._find_names_beside_facts, False),
+            (self._find_names_of_running_head, False),
+            (self._find_names_in_narrative, True),
+            (self._find_titled_names, False),
+            (self._find_introduced_names, True),
+        ):
+            if span := next(find_names(), None):
+                self._add_candidate(
+                    "patient",
+                    span[0],
+                    *span,
+                    rank=3 if is_in_sentence else 2,
+                    source="running_text" if is_in_sentence else "running_head",
+                )
+                if is_in_sentence:
+                    self._add_narrative_facts(*span)
+                return
 
-    def _add_name_beside_facts(self) -> bool:
-        """Add a name next to another fact, as in "MARSH, HELEN A   DOB 03/22/1971".
+    def _find_names_beside_facts(self) -> Iterator[tuple[int, int]]:
+        """Find names next to another fact, as in "MARSH, HELEN A   DOB 03/22/1971".
 
-        The name may also be in the line above or below the fact, or behind the fact. Returns True if one was added.
+        The name may also be in the line above or below the fact, or behind the fact.
         """
         facts = [candidate for candidate in self._candidates if candidate.kind in _FACT_RANKS]
         facts.sort(key=lambda fact: _FACT_RANKS[fact.kind])
@@ -324,13 +217,8 @@ class _IdentifierSearch(LabelSearch):
                 for start, end, needs_proof in list_zones(fact):
                     # The search ends at the next label, because text behind a label is the label's value.
                     next_label = self._find_next_label_start(start, end)
-                    if (
-                        next_label > start
-                        and not self._is_in_organisation(next_label, end)
-                        and self._add_bare_name(start, next_label, require_comma_or_given_name=needs_proof)
-                    ):
-                        return True
-        return False
+                    if next_label > start and not self._is_in_organisation(next_label, end):
+                        yield from self._find_bare_names(start, next_label, require_comma_or_given_name=needs_proof)
 
     def _is_in_organisation(self, position: int, end: int) -> bool:
         """Return True if a label is in an organisation's name: "Lockyer Plains Hospital"."""
@@ -394,17 +282,16 @@ class _IdentifierSearch(LabelSearch):
         end = self._find_wide_gap(0, line_end) or line_end
         return 0, end, not re.match(r"[A-Z][a-z'’-]+ (?:.* )?[A-Z]{3,}(?:-[A-Z]+)?$", self._text[:end])
 
-    def _add_bare_name(self, start: int, end: int, *, require_comma_or_given_name: bool) -> bool:
-        """Add ``text[start:end]`` as the patient's name if it is, or ends with, a name.
+    def _find_bare_names(self, start: int, end: int, *, require_comma_or_given_name: bool) -> Iterator[tuple[int, int]]:
+        """Yield the name that ``text[start:end]`` is, or with which it ends; or nothing.
 
-        With ``require_comma_or_given_name``, the name must have a comma or a common given name. Returns True if the name
-        was added.
+        With ``require_comma_or_given_name``, the name must have a comma or a common given name.
         """
         start = self._skip_separators(start, end)
         place = self._match_name_at_start(start, end)
         rest = self._text[place[1] : end].strip(SEPARATING_CHARACTERS) if place else "?"
-        if rest and not _FACT_BEHIND_NAME.match(rest):
-            at_end = _NAME_AT_END.search(self._text, max(start, end - _MAX_NAME_LENGTH), end)
+        if rest and not PATTERNS["fact_behind_name"].match(rest):
+            at_end = PATTERNS["name_at_end"].search(self._text, max(start, end - _MAX_NAME_LENGTH), end)
             if at_end is None or (
                 require_comma_or_given_name
                 and at_end.start() - start > _MAX_PREFIX_LENGTH
@@ -412,25 +299,24 @@ class _IdentifierSearch(LabelSearch):
                 and not self._is_wide_gap(at_end.start(1) - 1)
                 and self._text[start : at_end.start(1)].rstrip()[-1:] not in _COLUMN_SIGNS
             ):
-                return False
+                return
             place = self._match_name_at_end(*at_end.span(1))
-            if place and _ADDRESS_BEFORE.search(self._text[start : place[0]]):
-                return False
+            if place and PATTERNS["address_before"].search(self._text[start : place[0]]):
+                return
         if (
             not place
-            or _CLINICIAN_NAME.match(self._text, place[0])
-            or _CLINICIAN_BEHIND_NAME.match(self._text, place[1])
+            or PATTERNS["clinician_name"].match(self._text, place[0])
+            or PATTERNS["clinician_behind_name"].match(self._text, place[1])
+            or self._is_relatives_name(*place)
         ):
-            return False
+            return
         value = self._text[slice(*place)]
-        if self._is_relatives_name(*place) or (
-            len(re.findall(r"[^\W\d_]{2,}" if require_comma_or_given_name else r"[^\W\d_]+", value)) < 2
-            or "(" in value
-            or (require_comma_or_given_name and "," not in value and not self._has_known_given_name(*place))
+        if (
+            len(re.findall(r"[^\W\d_]{2,}" if require_comma_or_given_name else r"[^\W\d_]+", value)) > 1
+            and "(" not in value
+            and (not require_comma_or_given_name or "," in value or self._has_known_given_name(*place))
         ):
-            return False
-        self._add_candidate("patient", place[0], *place, rank=2, source="running_head")
-        return True
+            yield place
 
     def _is_relatives_name(self, start: int, end: int) -> bool:
         """Return True if a word such as "mother" shows that a name is a relative's.
@@ -444,7 +330,7 @@ class _IdentifierSearch(LabelSearch):
             words.search(self._text[max(line_start, start - _MAX_WORDS_BEFORE_NAME) : start])
             or words.match(self._text, start, end)
             or (len(line_above) < _MAX_WORDS_BEFORE_NAME and words.search(line_above))
-            or _RELATIVE_BEHIND_NAME.match(self._text, end)
+            or PATTERNS["relative_behind_name"].match(self._text, end)
         )
 
     def _match_name_at_end(self, start: int, end: int) -> tuple[int, int] | None:
@@ -455,56 +341,52 @@ class _IdentifierSearch(LabelSearch):
                 return place
         return None
 
-    def _add_name_of_running_head(self) -> bool:
-        """Add a name such as "Marsh, Helen" that begins a line at the top or bottom.
+    def _find_names_of_running_head(self) -> Iterator[tuple[int, int]]:
+        """Find names such as "Marsh, Helen" that begin a line at the top or bottom.
 
-        Without a comma, a fact must follow: "HELEN MARSH / 03/22/1971". Returns True if a name was added.
+        Without a comma, a fact must follow: "HELEN MARSH / 03/22/1971".
         """
         for start, end in self._list_edge_lines():
             span = self._match_name_of_running_head(start, end)
-            is_followed = span is not None and _FACT_BEHIND_COMMA_NAME.match(self._text, span[1]) is not None
+            is_followed = span is not None and PATTERNS["fact_behind_comma_name"].match(self._text, span[1]) is not None
             if span and not self._is_signature(*span, needs_degree=is_followed):
-                self._add_candidate("patient", span[0], *span, rank=2, source="running_head")
-                return True
-        return False
+                yield span
 
     def _match_name_of_running_head(self, start: int, end: int) -> tuple[int, int] | None:
-        if caret_name := _CARET_NAME.search(self._text, start, end):
+        if caret_name := PATTERNS["caret_name"].search(self._text, start, end):
             return caret_name.span()
-        match = _RUNNING_HEAD_NAME.match(self._text, start, end)
+        match = PATTERNS["running_head_name"].match(self._text, start, end)
         span = self._match_name_at_start(*match.span(1)) if match else None
         if span and "," in self._text[slice(*span)]:
             # Two words with a comma may also be a place or drugs, so a proof is needed.
             is_proven = (
                 self._has_known_given_name(*span)
-                or _FACT_BEHIND_COMMA_NAME.match(self._text, span[1])
-                or _MACHINE_WRITTEN_NAME.fullmatch(self._text, *span)
+                or PATTERNS["fact_behind_comma_name"].match(self._text, span[1])
+                or PATTERNS["machine_written_name"].fullmatch(self._text, *span)
             )
             return span if is_proven else None
         span = self._match_name_at_start(start, end)
         is_followed = span and (
-            (" " in self._text[slice(*span)] and _FACT_AFTER_NAME.match(self._text, span[1], end))
-            or (_TITLED_NAME.match(self._text, start, end) and DATE_VALUE.match(self._text, span[1] + 1, end))
+            (" " in self._text[slice(*span)] and PATTERNS["fact_after_name"].match(self._text, span[1], end))
+            or (
+                PATTERNS["titled_name"].match(self._text, start, end)
+                and PATTERNS["date_value"].match(self._text, span[1] + 1, end)
+            )
         )
-        return span if is_followed and not _CLINICIAN_NAME.match(self._text, start) else None
+        return span if is_followed and not PATTERNS["clinician_name"].match(self._text, start) else None
 
-    def _add_titled_name(self) -> bool:
-        """Add a name with a title ("Mrs. Helen Marsh") in a line at the top or bottom.
-
-        Returns True if a name was added.
-        """
+    def _find_titled_names(self) -> Iterator[tuple[int, int]]:
+        """Find names with a title ("Mrs. Helen Marsh") in a line at the top or bottom."""
         for start, end in self._list_edge_lines():
-            match = _TITLED_NAME.search(self._text, start, end)
+            match = PATTERNS["titled_name"].search(self._text, start, end)
             place = self._match_name_at_start(*match.span()) if match else None
             if place and not self._is_relatives_name(*place) and not self._is_signature(*place):
-                self._add_candidate("patient", place[0], *place, rank=2, source="running_head")
-                return True
-        return False
+                yield place
 
     def _is_signature(self, start: int, end: int, *, needs_degree: bool = False) -> bool:
         """Return True if a name is a clinician's: with a degree, or in a signature."""
         last_word = fold_to_plain_capitals(self._text[start:end].split()[-1]).replace(".", "")
-        if last_word in get_word_list_for_names("degrees") or _CLINICIAN_BEHIND_NAME.match(self._text, end):
+        if last_word in get_word_list_for_names("degrees") or PATTERNS["clinician_behind_name"].match(self._text, end):
             return True
         if needs_degree:
             return False
@@ -523,61 +405,50 @@ class _IdentifierSearch(LabelSearch):
         ]
         return edge_lines + cells
 
-    def _add_introduced_name(self) -> bool:
-        """Add a name that a sentence introduces: "I reviewed your patient Helen Marsh".
-
-        Returns True if a name was added.
-        """
-        for introduction in _INTRODUCTION.finditer(self._text):
+    def _find_introduced_names(self) -> Iterator[tuple[int, int]]:
+        """Find names that a sentence introduces: "I reviewed your patient Helen Marsh"."""
+        for introduction in PATTERNS["introduction"].finditer(self._text):
             place = self._match_name_at_start(introduction.end(), self._find_line_end(introduction.end()))
             if (
                 place
                 and len(re.findall(r"[^\W\d_]{2,}", self._text[slice(*place)])) > 1
                 and (
                     introduction["age"]
-                    or _TITLED_NAME.match(self._text, place[0])
+                    or PATTERNS["titled_name"].match(self._text, place[0])
                     or self._has_known_given_name(*place)
                 )
-                and not _CLINICIAN_NAME.match(self._text, place[0])
-                and not _CLINICIAN_BEHIND_NAME.match(self._text, place[1])
+                and not PATTERNS["clinician_name"].match(self._text, place[0])
+                and not PATTERNS["clinician_behind_name"].match(self._text, place[1])
                 and not self._is_relatives_name(*place)
             ):
-                self._add_name_and_narrative_facts(*place)
-                return True
-        return False
+                yield place
 
-    def _add_name_in_narrative(self) -> bool:
-        """Add a name from a story: "Helen Marsh, a 54-year-old woman born 22 March 1971".
-
-        Returns True if a name was added.
-        """
-        for anchor in _STORY_ANCHOR.finditer(self._text):
+    def _find_names_in_narrative(self) -> Iterator[tuple[int, int]]:
+        """Find names in a story: "Helen Marsh, a 54-year-old woman born 22 March 1971"."""
+        for anchor in PATTERNS["story_anchor"].finditer(self._text):
             window_start = max(0, anchor.start() - 170)
-            for match in _NAME_IN_STORY.finditer(self._text, window_start, anchor.start()):
-                story = _STORY_PATTERN.match(self._text, match.end())
+            for match in PATTERNS["name_in_story"].finditer(self._text, window_start, anchor.start()):
+                story = PATTERNS["story"].match(self._text, match.end())
                 if (
-                    not story
-                    or story.end() < anchor.start()
-                    or _CLINICIAN_NAME.match(match.group())
-                    or self._is_relatives_name(*match.span())
-                    or _HOUSE_NUMBER_BEFORE.search(self._text, window_start, match.start())
+                    story
+                    and story.end() >= anchor.start()
+                    and not PATTERNS["clinician_name"].match(match.group())
+                    and not self._is_relatives_name(*match.span())
+                    and not PATTERNS["house_number_before"].search(self._text, window_start, match.start())
+                    and (place := self._match_name_at_end(*match.span()))
+                    and len(self._text[slice(*place)].split()) > 1
                 ):
-                    continue
-                if (place := self._match_name_at_end(*match.span())) and len(self._text[slice(*place)].split()) > 1:
-                    self._add_name_and_narrative_facts(*place)
-                    return True
-        return False
+                    yield place
 
-    def _add_name_and_narrative_facts(self, name_start: int, name_end: int) -> None:
-        self._add_candidate("patient", name_start, name_start, name_end, rank=3, source="running_text")
+    def _add_narrative_facts(self, name_start: int, name_end: int) -> None:
         sentence_end = min(len(self._text), name_end + 160)
-        sex_word = _TITLE_OF_SEX.match(self._text, name_start, name_end) or _SEX_WORD_PATTERN.search(
+        sex_word = PATTERNS["title_of_sex"].match(self._text, name_start, name_end) or PATTERNS["sex_word"].search(
             self._text, name_end, min(sentence_end, name_end + 60)
         )
         known_kinds = {candidate.kind for candidate in self._candidates}
         if "sex" not in known_kinds and sex_word:
             self._add_candidate("sex", name_start, *sex_word.span(1), rank=3, source="running_text")
-        born = _BORN_PATTERN.search(self._text, name_end, sentence_end)
+        born = PATTERNS["born"].search(self._text, name_end, sentence_end)
         if "date_of_birth" not in known_kinds and born:
             self._add_candidate("date_of_birth", born.start(), *born.span(1), rank=3, source="running_text")
 
@@ -602,7 +473,7 @@ class _IdentifierSearch(LabelSearch):
                     span
                     and _MIN_BARE_DIGITS <= sum(map(str.isdigit, self._text[slice(*span)])) <= _MAX_LABELLED_DIGITS
                     and others.isdisjoint(words)
-                    and not (is_weak and _CASE_NUMBER.fullmatch(self._text, *span))
+                    and not (is_weak and PATTERNS["case_number"].fullmatch(self._text, *span))
                     and not self._is_anothers_number(label_start, match.start(), span[0])
                 ):
                     self._add_candidate("mrn", label_start, *span, rank=LAST_RANK + is_weak)
@@ -627,7 +498,7 @@ class _IdentifierSearch(LabelSearch):
         index = bisect_left(self._hit_starts, end_of_label + 1) - 1
         hit = self._hits[index] if index >= 0 and self._hits[index].start >= cell_start else None
         before = self._text[cell_start:end_of_label]
-        date = DATE_VALUE.match(self._text, number_start)
+        date = PATTERNS["date_value"].match(self._text, number_start)
         # "ID:" alone names no kind of number, but "Cigna ID:" is a known label; "Hospital No" does not name a hospital.
         is_known = hit is not None and (
             hit.start < label_start
@@ -640,9 +511,9 @@ class _IdentifierSearch(LabelSearch):
             is_known
             or any(candidate.value_start <= number_start < candidate.end for candidate in self._candidates)
             or compile_relative_words().search(before) is not None
-            or _CLINICIAN_BEFORE_NUMBER.search(before) is not None
+            or PATTERNS["clinician_before_number"].search(before) is not None
             or (date is not None and parse_written_date(date[1]) is not None)
-            or PHONE_NUMBER.match(self._text, number_start) is not None
+            or PATTERNS["phone_number"].match(self._text, number_start) is not None
             or self._is_in_anothers_section(end_of_label)
         )
 
@@ -681,12 +552,12 @@ class _IdentifierSearch(LabelSearch):
             return
         known_kinds = {candidate.kind for candidate in self._candidates}
         block_lines = self._list_block_lines(name)
-        for start, end in block_lines:
-            if "date_of_birth" not in known_kinds and self._add_bare_birth_date(start, end):
-                known_kinds.add("date_of_birth")
+        if "date_of_birth" not in known_kinds:
+            any(self._add_bare_birth_date(*zone) for zone in block_lines)
         strips = self._list_strips(name)
         zones = [*strips, *(zone for zone in block_lines if name.source != "label" and zone not in strips)]
-        any("mrn" not in known_kinds and self._add_bare_number(name, *zone, is_strip=zone in strips) for zone in zones)
+        if "mrn" not in known_kinds:
+            any(self._add_bare_number(name, *zone, is_strip=zone in strips) for zone in zones)
 
     def _list_strips(self, name: IdentifierCandidate) -> list[tuple[int, int]]:
         """List spans of lines with both name and birth date: table rows, running heads."""
@@ -720,32 +591,35 @@ class _IdentifierSearch(LabelSearch):
         For example, an age on the page fits, or the date is many years before all others. Returns True if a date was
         added.
         """
-        for match in DATE_VALUE.finditer(self._text, start, end):
+        for match in PATTERNS["date_value"].finditer(self._text, start, end):
             written = parse_written_date(match[1])
             if written is None or any(hit.end - 1 <= match.start() <= hit.end + 1 for hit in self._hits):
                 continue
             year = int(written.iso[:4])
             other_years = [
                 int(other.iso[:4])
-                for text in DATE_VALUE.findall(self._text)
+                for text in PATTERNS["date_value"].findall(self._text)
                 if (other := parse_written_date(text)) and other.iso != written.iso
             ]
             ages = {candidate.normal for candidate in self._candidates if candidate.kind == "age"} | {
                 age
-                for age, _ in AGE_SEX_BEHIND_DATE.findall(
+                for age, _ in PATTERNS["age_sex_behind_date"].findall(
                     f"{self._text[max(start, match.start() - _MAX_AGE_BEFORE) : match.start()]} {self._text[match.end() : end]}"
                 )
             }
             # If the page has no other date, any age on the page is enough.
             is_fitting = (
                 self._text[match.start() - 1 : match.start()] == "*"
-                or _SEX_BESIDE_DATE.match(self._text, match.end(), end) is not None
+                or PATTERNS["sex_beside_date"].match(self._text, match.end(), end) is not None
                 or (
                     min(other_years) - year >= _MIN_YEARS_BEFORE
                     or any(0 <= other_year - year - int(age) <= 1 for other_year in other_years for age in ages)
                     if other_years
                     else bool(ages)
-                    or (year < _FIRST_YEAR_OF_VISITS and _NUMBER_BEHIND_DATE.match(self._text, match.end(), end))
+                    or (
+                        year < _FIRST_YEAR_OF_VISITS
+                        and PATTERNS["number_behind_date"].match(self._text, match.end(), end)
+                    )
                 )
             )
             if is_fitting:
@@ -759,17 +633,19 @@ class _IdentifierSearch(LabelSearch):
         The number must be in the name's line, or alone at the start of another line.
         """
         is_name_line = is_strip or start <= name.start < end
-        for beginning in _BARE_NUMBER_BEGINNING.finditer(self._text, start, end):
+        for beginning in PATTERNS["bare_number_beginning"].finditer(self._text, start, end):
             span = self._match_number(beginning.start(), end)
             if (
                 span
                 and not name.start <= span[0] < name.end
-                and not DATE_VALUE.match(self._text, beginning.start(), end)
-                and not _CASE_NUMBER.fullmatch(self._text, *span)
+                and not PATTERNS["date_value"].match(self._text, beginning.start(), end)
+                and not PATTERNS["case_number"].fullmatch(self._text, *span)
                 and _MIN_BARE_DIGITS <= sum(map(str.isdigit, self._text[slice(*span)])) <= _MAX_BARE_DIGITS
                 and not any(hit.end == beginning.start() for hit in self._hits)
-                and not _CONTACT_BEFORE_NUMBER.search(self._text, max(start, beginning.start() - 12), beginning.start())
-                and not PHONE_NUMBER.match(self._text, beginning.start(), end)
+                and not PATTERNS["contact_before_number"].search(
+                    self._text, max(start, beginning.start() - 12), beginning.start()
+                )
+                and not PATTERNS["phone_number"].match(self._text, beginning.start(), end)
                 and not any(candidate.value_start <= span[0] < candidate.end for candidate in self._candidates)
                 and (is_name_line or self._is_alone_at_line_start(start, span, end))
             ):
@@ -781,7 +657,7 @@ class _IdentifierSearch(LabelSearch):
         rest = self._text[span[1] : self._find_wide_gap(span[1], line_end) or line_end].strip(SEPARATING_CHARACTERS)
         start = max(line_start, self._find_cell_start(span[0]))
         is_first = not self._text[start : span[0]].strip(SEPARATING_CHARACTERS)
-        return is_first and (not rest or _BARE_NUMBER_REST.match(rest) is not None)
+        return is_first and (not rest or PATTERNS["bare_number_rest"].match(rest) is not None)
 
     def _is_list_of_several_persons(self) -> bool:
         """Return True if the page lists several persons: a schedule, a census, claims."""
@@ -791,7 +667,7 @@ class _IdentifierSearch(LabelSearch):
             }
             if len(forms) > _MAX_LISTED_PERSONS:
                 return True
-        rows = {match[1] for match in _ROW_OF_PERSON.finditer(self._text) if can_be_person_name(match[1])}
+        rows = {match[1] for match in PATTERNS["row_of_person"].finditer(self._text) if can_be_person_name(match[1])}
         return len(rows) > _MAX_LISTED_PERSONS
 
     @cached_property
@@ -803,10 +679,11 @@ class _IdentifierSearch(LabelSearch):
         ranked_names = [
             (rank, name)
             for line in head.split("\n")[:_LETTERHEAD_LINES]
-            for cell in _CELL_END.split(line)
-            if (rank := _rank_issuer(name := _ADDRESS_BEHIND_NAME.split(cell.strip(" ,.-–—"))[0])) is not None
+            for cell in PATTERNS["cell_end"].split(line)
+            if (rank := _rank_issuer(name := PATTERNS["address_behind_name"].split(cell.strip(" ,.-–—"))[0]))
+            is not None
         ]
-        if letterhead := _NAME_ABOVE_ADDRESS.match(head):
+        if letterhead := PATTERNS["name_above_address"].match(head):
             ranked_names.append((1, letterhead[1]))
         return min(ranked_names, key=itemgetter(0), default=(0, None))[1]
 

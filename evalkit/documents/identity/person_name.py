@@ -14,13 +14,10 @@ from itertools import permutations
 
 from rapidfuzz.distance import OSA
 
-from evalkit.core.package_tables import load_package_table
+from evalkit.core.grouping import group_pairs
+from evalkit.core.package_tables import PatternTable, load_package_table
+from evalkit.documents.identity.written_dates import WRITTEN_DATE_PATTERN
 
-_QUOTED_OR_BRACKETED_PATTERN = re.compile(r"[(\[\"“]([^)\]\"”]*)[)\]\"”]")
-_MAIDEN_PATTERN = re.compile(
-    r"\b(?:n[ée]e|formerly|f/?k/?a|a/?k/?a|maiden(?: name)?|geb\.?|born)\b[ :]*", re.IGNORECASE
-)
-_APOSTROPHE_PATTERN = re.compile(r"['’‘`´]")
 #: Letters that Unicode does not decompose into a plain letter and an accent, and the plain letters to write instead.
 _LETTERS_WITHOUT_PARTS = str.maketrans(
     {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE"}
@@ -39,7 +36,7 @@ class NameAgreement(StrEnum):
     """Result of comparing two names, the best first."""
 
     AGREE = "agree"
-    COMPATIBLE = "compatible"
+    COMPATIBLE = "close"
     """One name is a shorter form of the other: an initial, a part of a double name."""
     UNCLEAR = "unclear"
     """The names can be those of one or of two persons: a newborn without a given name, another middle initial."""
@@ -67,6 +64,9 @@ class PersonName:
         return " ".join((*self.family_names, *self.given_names[:1]))
 
 
+#: Patterns of ``patterns.toml`` by name.
+PATTERNS = PatternTable("evalkit.documents.identity", "patterns.toml", written_date=WRITTEN_DATE_PATTERN)
+
 #: Return the tables of ``words.toml``: labels, words in names, nicknames, etc.
 load_identity_words = partial(load_package_table, "evalkit.documents.identity", "words.toml")
 
@@ -79,11 +79,9 @@ def get_word_list_for_names(list_name: str) -> frozenset[str]:
 
 @cache
 def _load_nickname_rows_by_name() -> dict[str, frozenset[int]]:
-    rows_by_name: dict[str, set[int]] = {}
-    for index, row in enumerate(load_identity_words()["nicknames"]["rows"].split(";")):
-        for name in row.split():
-            rows_by_name.setdefault(name, set()).add(index)
-    return {name: frozenset(rows) for name, rows in rows_by_name.items()}
+    rows = enumerate(load_identity_words()["nicknames"]["rows"].split(";"))
+    rows_by_name = group_pairs((name, index) for index, row in rows for name in row.split())
+    return {name: frozenset(indices) for name, indices in rows_by_name.items()}
 
 
 def fold_to_plain_capitals(text: str) -> str:
@@ -93,8 +91,8 @@ def fold_to_plain_capitals(text: str) -> str:
     ('NUNEZ-OBRIEN', 'MULLER', 'STRAUSS')
     """
     if text.isascii():
-        return _APOSTROPHE_PATTERN.sub("", text).upper()
-    decomposed = unicodedata.normalize("NFKD", _APOSTROPHE_PATTERN.sub("", text).translate(_LETTERS_WITHOUT_PARTS))
+        return PATTERNS["apostrophe"].sub("", text).upper()
+    decomposed = unicodedata.normalize("NFKD", PATTERNS["apostrophe"].sub("", text).translate(_LETTERS_WITHOUT_PARTS))
     return "".join(letter for letter in decomposed.upper() if not unicodedata.combining(letter))
 
 
@@ -109,10 +107,10 @@ def parse_person_name(text: str) -> PersonName | None:
     """
     former: list[str] = []
     nicknames: list[str] = []
-    for bracketed in _QUOTED_OR_BRACKETED_PATTERN.findall(text):
-        (former if _MAIDEN_PATTERN.search(bracketed) or "(" in text else nicknames).extend(_split_words(bracketed))
-    bare_text = _QUOTED_OR_BRACKETED_PATTERN.sub(" ", text)
-    bare_text, *behind_maiden = _MAIDEN_PATTERN.split(bare_text, maxsplit=1)
+    for bracketed in PATTERNS["quoted_or_bracketed"].findall(text):
+        (former if PATTERNS["maiden"].search(bracketed) or "(" in text else nicknames).extend(_split_words(bracketed))
+    bare_text = PATTERNS["quoted_or_bracketed"].sub(" ", text)
+    bare_text, *behind_maiden = PATTERNS["maiden"].split(bare_text, maxsplit=1)
     former.extend(word for part in behind_maiden for word in _split_words(part))
     suffix = ""
     parts: list[list[str]] = []
@@ -130,18 +128,14 @@ def parse_person_name(text: str) -> PersonName | None:
             parts.append(names)
     if not parts:
         return None
-    if len(parts) > 1:
-        family, given_names = parts[0], parts[1]
-        is_order_known = True
-    else:
-        family, given_names = _split_off_family_name(parts[0])
-        is_order_known = False
+    is_order_known = len(parts) > 1
+    family, given_names = parts[:2] if is_order_known else _split_off_family_name(parts[0])
     if not any(len(word) > 1 for word in (*family, *given_names)):
         return None
     return PersonName(
         tuple(given_names),
         tuple(family),
-        tuple(word for word in (*former, *nicknames) if not _MAIDEN_PATTERN.fullmatch(word)),
+        tuple(word for word in (*former, *nicknames) if not PATTERNS["maiden"].fullmatch(word)),
         suffix,
         is_order_known,
     )
@@ -254,13 +248,11 @@ def _compare_family_names(left: tuple[str, ...], right: tuple[str, ...], is_ocr_
         return NameAgreement.AGREE
     shorter, longer = sorted((left_core, right_core), key=len)
     whole_words = [word for word in shorter if len(word) > 1]
-    if whole_words and all(
+    is_initial = len(shorter) == 1 and len(shorter[0]) == 1 and longer[0].startswith(shorter[0])
+    is_part = bool(whole_words) and all(
         any(_are_name_words_alike(word, other, is_ocr_text) for other in longer) for word in whole_words
-    ):
-        return NameAgreement.COMPATIBLE
-    if len(shorter) == 1 and len(shorter[0]) == 1 and longer[0].startswith(shorter[0]):
-        return NameAgreement.COMPATIBLE
-    return NameAgreement.DIFFER
+    )
+    return NameAgreement.COMPATIBLE if is_initial or is_part else NameAgreement.DIFFER
 
 
 def _compare_given_names(left: tuple[str, ...], right: tuple[str, ...], is_ocr_text: bool) -> NameAgreement:
@@ -299,10 +291,8 @@ def _compare_names_one_of_single_word(left: PersonName, right: PersonName, is_oc
     left_words, right_words = (*left.given_names, *left.family_names), (*right.given_names, *right.family_names)
     if any(_are_name_words_alike(word, other, is_ocr_text) for word in left_words for other in right_words):
         return NameAgreement.AGREE if len(left_words) == len(right_words) else NameAgreement.COMPATIBLE
-    joined = {"".join(order) for words in (left_words, right_words) for order in permutations(words[:3])}
-    if len(joined) < len(list(permutations(left_words[:3]))) + len(list(permutations(right_words[:3]))):
-        return NameAgreement.AGREE
-    return NameAgreement.DIFFER
+    joined = ["".join(order) for words in (left_words, right_words) for order in permutations(words[:3])]
+    return NameAgreement.AGREE if len(set(joined)) < len(joined) else NameAgreement.DIFFER
 
 
 def _is_one_initial_of_other(left: str, right: str) -> bool:
@@ -323,11 +313,9 @@ def _are_name_words_alike(left: str, right: str, is_ocr_text: bool) -> bool:
     if not is_ocr_text:
         return False
     left, right = fold_confused_letters(left), fold_confused_letters(right)
-    if left == right:
-        return True
     length = min(len(left), len(right))
     tolerance = 2 if length >= _LONG_LENGTH else 1 if length >= _MIN_FUZZY_LENGTH else 0
-    return tolerance > 0 and OSA.distance(left, right, score_cutoff=tolerance) <= tolerance
+    return OSA.distance(left, right, score_cutoff=tolerance) <= tolerance
 
 
 @lru_cache(maxsize=4096)

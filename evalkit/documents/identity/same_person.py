@@ -21,7 +21,6 @@ from rapidfuzz.distance import OSA
 
 from evalkit.documents.bundle import Identifier, IdentifierKind
 from evalkit.documents.identity.person_name import (
-    NameAgreement,
     compare_names,
     fold_confused_letters,
     fold_to_plain_capitals,
@@ -46,7 +45,7 @@ _MIN_NUMBER_LENGTH = 4
 
 
 class SamePersonVerdict(StrEnum):
-    """Verdict of a comparison of the patients of two pages."""
+    """Verdict of a comparison of the patients of two pages, the clearest first."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -114,7 +113,12 @@ def compare_persons(
     outcomes: dict[Fact, _FactOutcome | None] = {"name": name, "birth date": birth, "record number": number, "sex": sex}
     agreeing, differing = (
         tuple(
-            FactComparison(fact, outcome.left, outcome.right, _is_certain(outcome.left) and _is_certain(outcome.right))
+            FactComparison(
+                fact,
+                outcome.left,
+                outcome.right,
+                is_certain=min(outcome.left.confidence, outcome.right.confidence) >= _CERTAIN_CONFIDENCE,
+            )
             for fact, outcome in outcomes.items()
             if outcome and outcome.relation == wanted
         )
@@ -139,58 +143,32 @@ def _decide_same_person(
     shared_number: _FactOutcome | None,
     differing: tuple[FactComparison, ...],
 ) -> SamePersonVerdict:
-    def is_relation(outcome: _FactOutcome | None, *relations: str) -> bool:
-        return outcome is not None and outcome.relation in relations
-
-    is_number_shared = is_relation(record_number, "agree") or shared_number is not None
-    if is_relation(name, "agree", "close") and is_relation(birth, "agree"):
+    name_relation, birth_relation, number_relation = (
+        outcome.relation if outcome else None for outcome in (name, birth, record_number)
+    )
+    is_number_shared = number_relation == "agree" or shared_number is not None
+    if name_relation in ("agree", "close") and birth_relation == "agree":
         return SamePersonVerdict.SAME
-    if is_relation(name, "agree") and is_relation(birth, "close"):
-        return (
-            SamePersonVerdict.SAME
-            if is_number_shared or _has_unsure_birth_date(birth)
-            else SamePersonVerdict.CANNOT_TELL
-        )
-    if is_relation(birth, "agree") and is_number_shared:  # the name may have changed, e.g. by marriage
-        return (
-            SamePersonVerdict.SAME
-            if is_relation(name, "close", "unclear") or name is None
-            else SamePersonVerdict.CANNOT_TELL
-        )
+    if birth and name_relation == "agree" and birth_relation == "close":
+        is_birth_date_unsure = min(birth.left.confidence, birth.right.confidence) < 1
+        return SamePersonVerdict.SAME if is_number_shared or is_birth_date_unsure else SamePersonVerdict.CANNOT_TELL
+    if birth_relation == "agree" and is_number_shared:  # the name may have changed, e.g. by marriage
+        is_name_open = name_relation in ("close", "unclear", None)
+        return SamePersonVerdict.SAME if is_name_open else SamePersonVerdict.CANNOT_TELL
     # "Baby Girl Marsh" and her mother: the names leave the question open, but the birth dates differ.
-    if len(differing) >= 2 or (is_relation(name, "unclear") and is_relation(birth, "differ")):
+    if len(differing) >= 2 or (name_relation == "unclear" and birth_relation == "differ"):
         return SamePersonVerdict.DIFFERENT
-    if (
-        is_number_shared
-        and not differing
-        and (is_relation(name, "agree", "close") or is_relation(birth, "agree", "close"))
-    ):
-        return SamePersonVerdict.SAME
-    return SamePersonVerdict.CANNOT_TELL
-
-
-def _has_unsure_birth_date(birth_date: _FactOutcome | None) -> bool:
-    return birth_date is not None and min(birth_date.left.confidence, birth_date.right.confidence) < 1
-
-
-def _is_certain(identifier: Identifier) -> bool:
-    return identifier.confidence >= _CERTAIN_CONFIDENCE
+    is_supported = name_relation in ("agree", "close") or birth_relation in ("agree", "close")
+    return (
+        SamePersonVerdict.SAME if is_number_shared and not differing and is_supported else SamePersonVerdict.CANNOT_TELL
+    )
 
 
 def _compare_names(left: Identifier | None, right: Identifier | None, is_ocr_text: bool) -> _FactOutcome | None:
     names = (parse_person_name(left.value) if left else None, parse_person_name(right.value) if right else None)
     if left is None or right is None or names[0] is None or names[1] is None:
         return None
-    relation = compare_names(names[0], names[1], is_ocr_text=is_ocr_text)
-    return _FactOutcome(_RELATION_BY_NAME_RELATION[relation], left, right)
-
-
-_RELATION_BY_NAME_RELATION: dict[NameAgreement, Literal["agree", "close", "unclear", "differ"]] = {
-    NameAgreement.AGREE: "agree",
-    NameAgreement.COMPATIBLE: "close",
-    NameAgreement.UNCLEAR: "unclear",
-    NameAgreement.DIFFER: "differ",
-}
+    return _FactOutcome(compare_names(names[0], names[1], is_ocr_text=is_ocr_text).value, left, right)
 
 
 def _compare_birth_dates(
@@ -212,9 +190,8 @@ def _compare_birth_dates(
     is_exchanged = (
         right_date.iso == left_date.day_month_swapped_iso or left_date.iso == right_date.day_month_swapped_iso
     )
-    if relation is DateRelation.CLOSE and not (is_ocr_text or is_exchanged):
-        return _FactOutcome("differ", left_birth, right_birth)
-    return _FactOutcome(relation.value, left_birth, right_birth)
+    is_other_day = relation is DateRelation.CLOSE and not (is_ocr_text or is_exchanged)
+    return _FactOutcome("differ" if is_other_day else relation.value, left_birth, right_birth)
 
 
 def parse_birth_date(birth: Identifier, age: Identifier | None) -> WrittenDate | None:
@@ -266,11 +243,16 @@ def _find_shared_number(
 ) -> _FactOutcome | None:
     for kind in NUMBER_KINDS[1:]:
         left_number, right_number = left.get(kind), right.get(kind)
-        if not left_number or not right_number or left_number.normal != right_number.normal:
-            continue
-        issuers = left_number.issuer, right_number.issuer
-        if len(left_number.normal) >= _MIN_NUMBER_LENGTH and (
-            not all(issuers) or _are_issuers_equal(*map(str, issuers))
+        if (
+            left_number
+            and right_number
+            and left_number.normal == right_number.normal
+            and len(left_number.normal) >= _MIN_NUMBER_LENGTH
+            and not (
+                left_number.issuer
+                and right_number.issuer
+                and not _are_issuers_equal(left_number.issuer, right_number.issuer)
+            )
         ):
             return _FactOutcome("agree", left_number, right_number)
     return None

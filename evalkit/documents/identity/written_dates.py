@@ -65,9 +65,8 @@ def parse_written_date(text: str) -> WrittenDate | None:
     numbers = [int(part) for part in parts if part.isdigit()]
     exchanged: tuple[int, int, int] | None = None
     if months and len(numbers) == 2:
-        day, year, month = min(numbers) if max(numbers) > 31 else numbers[0], numbers[1], months[0]
-        if numbers[0] > day:
-            year = numbers[0]
+        day, month = min(numbers) if max(numbers) > 31 else numbers[0], months[0]
+        year = numbers[0] if numbers[0] > day else numbers[1]
     elif len(numbers) == 1 and len(parts[0]) == 8:
         year, month, day = numbers[0] // 10_000, numbers[0] // 100 % 100, numbers[0] % 100
     elif len(numbers) == 3 and len(parts[0]) == 4:
@@ -80,9 +79,8 @@ def parse_written_date(text: str) -> WrittenDate | None:
     else:
         return None
     iso = _build_iso_date(year, month, day)
-    if iso is None:
-        return None
-    return WrittenDate(iso, _build_iso_date(*exchanged) if exchanged else None, has_short_year=year < 100)
+    exchanged_iso = _build_iso_date(*exchanged) if exchanged else None
+    return WrittenDate(iso, exchanged_iso, has_short_year=year < 100) if iso else None
 
 
 def _build_iso_date(year: int, month: int, day: int) -> str | None:
@@ -122,6 +120,6 @@ def compare_birth_dates(left: WrittenDate, right: WrittenDate) -> DateRelation:
         left_digits, right_digits = left_digits[2:], right_digits[2:]
     if left_digits == right_digits:
         return DateRelation.AGREE
-    if left.day_month_swapped_iso == right.iso or right.day_month_swapped_iso == left.iso:
-        return DateRelation.CLOSE
-    return DateRelation.CLOSE if OSA.distance(left_digits, right_digits) <= 1 else DateRelation.DIFFER
+    is_swapped = left.day_month_swapped_iso == right.iso or right.day_month_swapped_iso == left.iso
+    is_close = is_swapped or OSA.distance(left_digits, right_digits) <= 1
+    return DateRelation.CLOSE if is_close else DateRelation.DIFFER

@@ -55,8 +55,9 @@ def convert_clinical_document(content: bytes, name: str) -> ConvertedFile:
             element.tag = "ol"
         element.tag = _HTML_TAGS.get(element.tag, element.tag)
     sheet[:0] = _build_heading(root)
-    markup = etree.tostring(sheet, method="html", encoding="unicode")
-    return ConvertedFile(convert_html_to_pdf(markup, name), is_damaged)
+    return ConvertedFile(
+        convert_html_to_pdf(etree.tostring(sheet, method="html", encoding="unicode"), name), is_damaged
+    )
 
 
 FORMAT = define_converted_format(

@@ -157,8 +157,7 @@ class _Part:
             return ""
         html = self.render_children(element)
         tags = [tag for tag, path in (("b", "rPr/b"), ("i", "rPr/i"), ("s", "rPr/strike")) if _is_on(element, path)]
-        raised = element.find("rPr/vertAlign")
-        tags += {"superscript": ["sup"], "subscript": ["sub"]}.get(_read(raised, "val"), [])
+        tags += {"superscript": ["sup"], "subscript": ["sub"]}.get(_read(element.find("rPr/vertAlign"), "val"), [])
         return "".join(f"<{tag}>" for tag in tags) + html + "".join(f"</{tag}>" for tag in reversed(tags))
 
     def render_paragraph(self, element: Any) -> str:
@@ -253,8 +252,10 @@ def convert_docx(content: bytes, name: str) -> ConvertedFile:
     main_part = _Part(word_file, targets)
     try:
         body = main_part.render_children(document)
-        headers = [_render_part(word_file, targets, reference) for reference in _list_references(document, "header")]
-        footers = [_render_part(word_file, targets, reference) for reference in _list_references(document, "footer")]
+        headers, footers = (
+            [_render_part(word_file, targets, reference) for reference in _list_references(document, kind)]
+            for kind in ("header", "footer")
+        )
         notes = [_render_notes(word_file, targets, kind) for kind in word_file.note_references]
     except RecursionError:
         raise build_damaged_error(name) from None

@@ -118,17 +118,18 @@ def _build_pages(document: Any, total_pages: int, file_ocr: FileOcr | None) -> t
             pages_by_number[page_num] = create_failed_page(page_num)
             continue
         if content.barcode_areas and not (file_ocr and content.needs_ocr):
-            page = document.load_page(page_num - 1)
-            barcodes_by_page[page_num] = read_page_barcodes(page, content.barcode_areas, seen_pictures)
+            barcodes_by_page[page_num] = read_page_barcodes(
+                document.load_page(page_num - 1), content.barcode_areas, seen_pictures
+            )
         if file_ocr:
             content = file_ocr.note_ocr_need_and_hide_layer(page_num, content)
         elif content.needs_ocr:
             pages_needing_ocr.add(page_num)
         page_stats, page_margin_keys = measure_typography(content.visible_lines), collect_masked_margin_texts(content)
-        document_stats.merge_in(page_stats)
+        document_stats.update(page_stats)
         repeated_margin_keys |= page_margin_keys & seen_margin_keys
         seen_margin_keys |= page_margin_keys
-        if page_stats.character_count < _MIN_TYPOGRAPHY_CHARACTERS:
+        if page_stats.total() < _MIN_TYPOGRAPHY_CHARACTERS:
             short_contents[page_num] = content
         elif page_margin_keys <= repeated_margin_keys:
             pages_by_number[page_num] = _build_page_by_typography(
@@ -138,11 +139,11 @@ def _build_pages(document: Any, total_pages: int, file_ocr: FileOcr | None) -> t
             pending_contents[page_num] = content
         if len(pending_contents) > _MAX_PENDING_PAGES:
             first_pending = next(iter(pending_contents))
-            pages_by_number[first_pending] = _build_page_by_own_typography(
+            pages_by_number[first_pending] = _build_page_by_typography(
                 first_pending, pending_contents.pop(first_pending), repeated_margin_keys
             )
     pages_by_number |= {
-        page_num: _build_page_by_own_typography(page_num, content, repeated_margin_keys)
+        page_num: _build_page_by_typography(page_num, content, repeated_margin_keys)
         for page_num, content in pending_contents.items()
     }
     pages_by_number |= {
@@ -184,17 +185,14 @@ def load_page_content_or_none(document: Any, page_index: int, verified_glyphs: V
     return replace(content, damage=damage) if content.width > 0 and content.height > 0 else None
 
 
-def _build_page_by_own_typography(
-    page_num: int, content: PageContent, repeated_margin_keys: set[tuple[str, str]]
-) -> Page:
-    return _build_page_by_typography(
-        page_num, content, repeated_margin_keys, measure_typography(content.visible_lines).typography
-    )
-
-
 def _build_page_by_typography(
-    page_num: int, content: PageContent, repeated_margin_keys: set[tuple[str, str]], typography: PrevailingTypography
+    page_num: int,
+    content: PageContent,
+    repeated_margin_keys: set[tuple[str, str]],
+    typography: PrevailingTypography | None = None,
 ) -> Page:
+    """Build a page; by default, its own text shows which typography prevails."""
+    typography = typography or measure_typography(content.visible_lines).typography
     layout_blocks = lay_out_blocks(content, repeated_margin_keys, typography)
     return build_page(page_num, determine_page_status(content, layout_blocks), layout_blocks, content)
 
@@ -209,9 +207,9 @@ def determine_page_status(content: PageContent, layout_blocks: Sequence[LayoutBl
     body_word_count = sum(len(block.tokens) for block in layout_blocks if not block.is_furniture)
     is_mostly_ocr_layer = content.ocr_layer_share > 0.5  # a scanner added the text of its images
     image_limits = _IMAGE_PAGE_LIMITS[-1:] if is_mostly_ocr_layer else _IMAGE_PAGE_LIMITS
-    if any(content.image_share >= min_share and body_word_count < max_words for min_share, max_words in image_limits):
-        return PageStatus.IMAGE
-    if content.shape_count >= _OUTLINE_PAGE_LIMITS[0] and body_word_count < _OUTLINE_PAGE_LIMITS[1]:
+    if any(
+        content.image_share >= min_share and body_word_count < max_words for min_share, max_words in image_limits
+    ) or (content.shape_count >= _OUTLINE_PAGE_LIMITS[0] and body_word_count < _OUTLINE_PAGE_LIMITS[1]):
         return PageStatus.IMAGE
     if any(_REPLACEMENT_CHARACTER in line.text for line in content.visible_lines):
         text = join_block_text(layout_blocks)

@@ -156,23 +156,23 @@ class DocumentAiReader:
             }
             pages_by_number = {page_num: create_failed_page(page_num) for page_num in page_numbers}
             intact_numbers = [page_num for page_num in page_numbers if contents[page_num] is not None]
-            for chunk in _split_pages_into_pdf_chunks(pdf_bytes, intact_numbers):
-                if chunk.problem:
-                    problem_update = {"quality": 0.0, "problems": (chunk.problem,)}
+            for chunk_numbers, chunk_bytes, problem in _split_pages_into_pdf_chunks(pdf_bytes, intact_numbers):
+                if problem:
+                    problem_update = {"quality": 0.0, "problems": (problem,)}
                     pages_by_number |= {
                         page_num: pages_by_number[page_num].model_copy(update=problem_update)
-                        for page_num in chunk.page_numbers
+                        for page_num in chunk_numbers
                     }
                     continue
                 known_pages = [
                     PageWithKnownWords(page_num, content)
-                    for page_num in chunk.page_numbers
+                    for page_num in chunk_numbers
                     if (content := contents[page_num]) is not None
                 ]
                 response_document = (
                     None
                     if all(known_page.content.is_blank for known_page in known_pages)
-                    else self._send_chunk(client, chunk.pdf_bytes, file_name)
+                    else self._send_chunk(client, chunk_bytes, file_name)
                 )
                 try:
                     pages_by_number |= {
@@ -202,8 +202,9 @@ class DocumentAiReader:
             skip_human_review=True,
         )
         try:
-            response = self._call_with_retries(partial(client.process_document, request=request))
-            process_response = documentai.ProcessResponse.pb(response)
+            process_response = documentai.ProcessResponse.pb(
+                self._call_with_retries(partial(client.process_document, request=request))
+            )
         except Exception as error:  # noqa: BLE001 - as above; the error may quote the document: not chained
             raise _build_document_error(_find_api_failure(error), file_name) from None
         if not process_response.HasField("document"):
@@ -245,8 +246,9 @@ class DocumentAiReader:
             client = Client(transport=_create_insecure_transport(endpoint))
         else:
             try:
-                host = endpoint.removeprefix("https://")
-                client = Client(client_options={"api_endpoint": host}, transport=self.transport)
+                client = Client(
+                    client_options={"api_endpoint": endpoint.removeprefix("https://")}, transport=self.transport
+                )
             except GoogleAuthError as error:
                 failure = _find_api_failure(error)
                 raise UsageError(failure.message, code=failure.code, remedy=failure.remedy) from None
@@ -384,25 +386,19 @@ def _get_requested_wait_seconds(error: BaseException) -> float:
 # Chunks
 
 
-class _PdfChunk(NamedTuple):
-    page_numbers: tuple[int, ...]
-    """Numbers of the chunk's pages in the file, from 1."""
-    pdf_bytes: bytes = b""
-    """PDF with these pages alone; empty if they cannot be sent."""
-    problem: str = ""
-    """Sentence for a clinician: the reason why the page cannot be sent; empty if it can."""
-
-
-def _split_pages_into_pdf_chunks(pdf_bytes: bytes, page_numbers: Sequence[int]) -> Iterator[_PdfChunk]:
+def _split_pages_into_pdf_chunks(
+    pdf_bytes: bytes, page_numbers: Sequence[int]
+) -> Iterator[tuple[Sequence[int], bytes, str]]:
     """Split pages into PDFs that are small enough for Document AI.
 
-    A page that is broken, or too large by itself, becomes a chunk with a ``problem`` and without bytes.
+    Each chunk is the numbers of its pages in the file, a PDF of these pages alone, and a sentence for a clinician: why a
+    page that is broken, or too large by itself, cannot be sent. Then the PDF is empty; else the sentence is.
     """
     if not page_numbers:
         return
     chunk_bytes = _extract_pages_as_pdf(pdf_bytes, page_numbers)
     if chunk_bytes is not None and len(chunk_bytes) <= MAX_CHUNK_BYTES:
-        yield _PdfChunk(tuple(page_numbers), chunk_bytes)
+        yield page_numbers, chunk_bytes, ""
     elif len(page_numbers) > 1:
         half = len(page_numbers) // 2
         yield from _split_pages_into_pdf_chunks(pdf_bytes, page_numbers[:half])
@@ -414,7 +410,7 @@ def _split_pages_into_pdf_chunks(pdf_bytes: bytes, page_numbers: Sequence[int]) 
             else f"the page alone is larger than the {MAX_CHUNK_BYTES // 1_000_000} MB that Document AI takes: "
             "export it with smaller images"
         )
-        yield _PdfChunk(tuple(page_numbers), problem=problem)
+        yield page_numbers, b"", problem
 
 
 def _extract_pages_as_pdf(pdf_bytes: bytes, page_numbers: Sequence[int]) -> bytes | None:

@@ -39,8 +39,6 @@ _MAX_OMITTED_SHARE, _MIN_KNOWN_WORDS = 0.1, 10
 _LARGE_IMAGE_SHARE = 0.15
 _WORD_PATTERN = re.compile(r"\w+")
 _UNPLACED_BOX = (0, 0, 0, 0)
-#: The words of a block: rows of cells of words.
-_TokenRows = tuple[tuple[tuple[PageToken, ...], ...], ...]
 
 
 class MalformedResponseError(Exception):
@@ -292,8 +290,10 @@ class PageWithKnownWords:
 
 
 def _read_anchored_text(layout: Any, response_text: str) -> str:
-    segments = layout.text_anchor.text_segments
-    return "".join(response_text[max(segment.start_index, 0) : max(segment.end_index, 0)] for segment in segments)
+    return "".join(
+        response_text[max(segment.start_index, 0) : max(segment.end_index, 0)]
+        for segment in layout.text_anchor.text_segments
+    )
 
 
 def _read_recognised_tokens(response_page: Any, response_text: str, content: PageContent) -> dict[PageToken, int]:
@@ -448,7 +448,8 @@ def _build_placed_layout_blocks(
 ) -> Iterator[LayoutBlock]:
     """Build layout blocks from a page's response blocks, with a box for each word.
 
-    The box is the word's own if it is certain, else the paragraph's, else an empty one. Words that the PDF has only
+    The box is the word's own if it is certain, else the paragraph's, else the one around the words of the block that
+    have one, else an empty one. Words that the PDF has only
     invisibly are left out.
     """
     cells = [
@@ -482,25 +483,12 @@ def _build_placed_layout_blocks(
             for row in block.rows
         )
         if any(cell for row in rows for cell in row):
-            yield LayoutBlock(block.type, _assign_box_to_unplaced_words(rows), block.is_furniture)
-
-
-def _assign_box_to_unplaced_words(rows: _TokenRows) -> _TokenRows:
-    """Give words without a box the box around all words of the block that have one.
-
-    Unchanged if no word has a box.
-    """
-    placed_boxes = [token[1:] for row in rows for cell in row for token in cell if token[1:] != _UNPLACED_BOX]
-    if not placed_boxes:
-        return rows
-    box = enclose_boxes(placed_boxes)
-    return tuple(
-        tuple(
-            tuple(token if token[1:] != _UNPLACED_BOX else PageToken(token.text, *box) for token in cell)
-            for cell in row
-        )
-        for row in rows
-    )
+            layout_block = LayoutBlock(block.type, rows, block.is_furniture)
+            placed_boxes = [token[1:] for token in layout_block.tokens if token[1:] != _UNPLACED_BOX]
+            box = enclose_boxes(placed_boxes) if placed_boxes else _UNPLACED_BOX
+            yield layout_block.map_tokens(
+                lambda token, box=box: token if token[1:] != _UNPLACED_BOX else PageToken(token.text, *box)  # type: ignore[misc]
+            )
 
 
 def _match_words_with_known_tokens(
@@ -542,11 +530,10 @@ def _match_words_with_known_tokens(
             ):
                 matched_indices[word_index] = token_index
                 used_indices.add(token_index)
-    fallback_box = region or (0.0, 0.0, 0.0, 0.0)
     return [
         nearby_tokens[matched_indices[word_index]]
         if word_index in matched_indices
-        else _build_token(word, fallback_box, known_page.content)
+        else _build_token(word, region or _UNPLACED_BOX, known_page.content)
         for word_index, word in enumerate(words)
     ]
 
