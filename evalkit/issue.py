@@ -51,6 +51,10 @@ class IssueSeverity(StrEnum):
         return list(IssueSeverity).index(self)
 
 
+#: Risk, 0..1, that an issue of a severity names a real error, before experts have judged issues of its code.
+RISK_BY_SEVERITY = {IssueSeverity.BLOCKER: 0.9, IssueSeverity.MAJOR: 0.5, IssueSeverity.MINOR: 0.02}
+
+
 class QuoteVerdict(StrEnum):
     """Outcome of looking for a quote in the document's text."""
 

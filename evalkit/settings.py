@@ -166,6 +166,20 @@ class ReliabilityLoopSettings(StrictRecord):
 _MIN_PAGE_MB = 256
 
 
+class PriceSettings(StrictRecord):
+    """``[prices]``: costs that decide what an expert is asked, and in which order.
+
+    Only their ratio counts: a part of an answer is asked about if its risk times ``wrong_accept_usd`` exceeds the
+    minutes that the question takes times ``minute_usd``.
+    """
+
+    wrong_accept_usd: float = Field(100, ge=0)
+    """What it costs if a wrong document type, boundary or patient is accepted, in US dollars; the default is half an hour
+    of an expert, to find and correct it later."""
+    minute_usd: float = Field(3, gt=0)
+    """What a minute of an expert costs in US dollars."""
+
+
 class ReviewServerSettings(StrictRecord):
     """``[review]``: limits of the review server, and a proxy that logs reviewers in."""
 
@@ -442,6 +456,7 @@ class Settings(BaseSettings):
     a MINOR issue."""
     patients_by_folder: dict[str, Literal["one", "several"]] = {}
     """The setting ``patients`` for all files in and below a source folder, by folder; the innermost folder counts."""
+    prices: PriceSettings = PriceSettings()
     review: ReviewServerSettings = ReviewServerSettings()
     certificate: CertificateSettings = CertificateSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -35,12 +35,24 @@ function render({ model, el: root }) {
     issue.answers.effect === "choose_type" && !model.get("is_locked")
       ? el("p", { class: "ek-muted", text: verdictOn(issue) === "confirmed" ? "Which type is it? Keys 1 – 5 set it." : "Or set its type: keys 1 – 5." }) : null);
 
+  // In a case that asks only about its doubts: the questions, riskiest first. The other remarks belong to the rest.
+  const listed = () => {
+    const { issues, asked } = model.get("case");
+    return model.get("is_short") ? asked.map((id) => issues.find((issue) => issue.issue_id === id)).filter(Boolean) : issues;
+  };
+  const rest = ({ rest: rows, rest_range: range }) => el("section", { class: "ek-rest", "aria-label": "the rest of the file" },
+    rows.length ? el("details", {}, el("summary", { "data-focus": "rest", text: `The program is sure of the rest (${range} %)` }),
+      el("ul", {}, rows.map((row) => el("li", {}, el("button", { class: "ek-link", "aria-label": `show page ${row.start}`, onclick: () => send("page", { page: row.start }) }, pages(row.start, row.end)),
+        el("span", { class: `ek-chip ${typeClass(row.type)}`, text: typeName(row.type) }), el("span", { class: "ek-muted", text: `${row.percent} % sure` }))))) : null,
+    el("p", { class: "ek-muted", text: "You vouch only for what is asked. If you change anything else, you are asked about the whole file." }),
+    el("button", { "data-key": "Shift+E", disabled: model.get("is_locked"), onclick: () => send("show_everything") }, "Show everything", kbd("⇧E")));
+
   const card = (issue) => {
     const selected = model.get("selected") === issue.issue_id;
     const seen = model.get("seen").includes(issue.issue_id);
     const shown = selected && model.get("context").issue_id === issue.issue_id ? model.get("context") : null;
     const isStruck = issue.answers.effect === "strike_quote" && verdictOn(issue) === "confirmed";
-    const isFirst = issue === model.get("case").issues[0];
+    const isFirst = issue === listed()[0];
     const answer = issue.answers[{ confirmed: "change", dismissed: "keep" }[verdictOn(issue)]];
     const select = () => send("select", { issue_id: issue.issue_id });
     // A click on the open card highlights its place again; a click into its passage is for reading or copying.
@@ -67,7 +79,7 @@ function render({ model, el: root }) {
   };
 
   const step = (by) => {
-    const issues = model.get("case").issues;
+    const issues = listed();
     const at = issues.findIndex((one) => one.issue_id === model.get("selected"));
     const next = issues[Math.min(Math.max(at + by, 0), issues.length - 1)];
     if (next && next.issue_id !== model.get("selected")) send("select", { issue_id: next.issue_id });
@@ -117,12 +129,13 @@ function render({ model, el: root }) {
     drawnToken = shown.token;
     fill(root, shown.stop ? stop(shown.stop) : closing(shown.closing),
       el("div", { class: "ek-why", hidden: Boolean(shown.stop) }, shown.headline ? el("h2", { text: shown.headline }) : null,
-        el("div", { class: "ek-row" }, el("p", { class: "ek-muted", text: shown.subline }), stepper(shown.issues.length))),
+        el("div", { class: "ek-row" }, el("p", { class: "ek-muted", text: model.get("is_short") ? shown.asked_line : shown.subline }), stepper(listed().length))),
       shown.told.map((sentence) => el("p", { class: "ek-told", role: "note", text: sentence })),
       shown.opinions.length ? el("div", { class: "ek-opinions" }, shown.opinions.map(opinion)) : null,
       shown.repairs.length ? repairs(shown) : null,
       shown.refusal ? el("div", { class: "ek-refusal", role: "note", text: shown.refusal }) : null,
-      ...shown.issues.map(card),
+      ...listed().map(card),
+      model.get("is_short") ? rest(shown) : null,
       shown.issues.length || shown.is_blind || shown.closing ? null : el("p", { class: "ek-muted", text: "The checks found no doubt. Decide as if there had been no checks." }),
       shown.is_blind ? null : el("details", { class: "ek-claims" }, el("summary", { "data-focus": "claims", text: "What the program claims" }),
         shown.claims.map((claim) => el("div", { class: `ek-claim ${typeClass(claim.type)}` },

@@ -54,6 +54,10 @@ class CasePanel(CasePanelWidget):
     is_repair_applied = traitlets.Bool(
         default_value=False, help="True if the expert has accepted the automatic repairs that validating applies."
     )
+    is_short = traitlets.Bool(
+        default_value=False,
+        help="True if only the questions ``asked`` of the case are shown, and the rest as accepted.",
+    )
 
 
 def render_case(case: ReviewCase) -> dict[str, Any]:
@@ -86,7 +90,34 @@ def render_case(case: ReviewCase) -> dict[str, Any]:
         ],
         "issues": [_render_issue(issue) for issue in issues],
         "claims": [] if case.is_blind else _render_program_claims(packet),
+        **_render_short_form(packet),
         "earlier": list_earlier_reviews(case),
+    }
+
+
+def _render_short_form(packet: SMEPacket) -> dict[str, Any]:
+    """Build what a case shows that asks only about its doubts: questions, and the rest."""
+    asked_pages = {page for asked in packet.asked_parts for page in asked.pages}
+    question_ids = list(dict.fromkeys(name for asked in packet.asked_parts for name in asked.question_ids))
+    certainty_by_part = packet.review_plan.certainty_by_part if packet.review_plan and asked_pages else {}
+    percents = {part: round(100 * certainty) for part, certainty in certainty_by_part.items()}
+    questions = f"{len(question_ids)} question{'s' * (len(question_ids) > 1)}"
+    return {
+        "asked": question_ids,
+        "asked_line": f"{questions} · {len(asked_pages)} of {packet.total_pages} pages to look at",
+        "rest_range": " – ".join(f"{percent}" for percent in sorted({min(percents.values()), max(percents.values())}))
+        if percents
+        else "",
+        "rest": [
+            {
+                "start": segment.start_page,
+                "end": segment.end_page,
+                "type": segment.dominant_type,
+                "percent": percents[f"segment:{segment.segment_index}"],
+            }
+            for segment in (packet.classification.segments if packet.classification else ())
+            if f"segment:{segment.segment_index}" in percents
+        ],
     }
 
 

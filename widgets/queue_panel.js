@@ -17,7 +17,7 @@ const FILTERS = [
   ["kind", "Task", { statement_template: "statement template" }],
 ];
 const SORTS = [
-  ["worst", "worst first"], ["oldest", "oldest first"], ["newest", "newest first"],
+  ["errors", "most errors per minute first"], ["worst", "worst first"], ["oldest", "oldest first"], ["newest", "newest first"],
   ["name", "by file name"], ["pages", "fewest pages first"],
 ];
 const REASONS = {
@@ -201,7 +201,7 @@ function render({ model, el: root }) {
       select.classList.toggle("ek-chosen", Boolean(view[name]));
       if (values.length > 1 || view[name]) box.hidden = false; // it stays visible, so that the other menus do not move
     }
-    sort.value = view.sort || "worst";
+    sort.value = view.sort || "errors";
     everyTask.checked = Boolean(view.all_tasks);
     everyTaskLabel.hidden = !model.get("tasks").length;
     finished.checked = Boolean(view.show_finished);

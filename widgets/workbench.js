@@ -63,7 +63,7 @@ const KEYS = [
     ["[ or ,", "It starts on this page"], ["] or .", "It ends on this page"], ["Shift+P", "Flag as another patient's"], ["Shift+D", "Flag as a duplicate"], ["Shift+O", "Flag as out of order"],
     ["n", "Write a note on the issue, the document or the whole case"],
   ]],
-  ["Issues", [["j  k", "Next, previous issue"], ["c", "First answer: change what the program had"], ["x", "Second answer: the program is right"], ["p", "Accept the offered correction"]]],
+  ["Issues", [["j  k", "Next, previous issue"], ["c", "First answer: change what the program had"], ["x", "Second answer: the program is right"], ["p", "Accept the offered correction"], ["Shift+E", "Show everything, in a case that asks only about its doubts"]]],
   ["Fields of a form or report", [
     ["j  k", "Next, previous field"], ["i", "Next field that you must look at"], ["Enter", "Type the value; Enter keeps it (twice, if it is written in another form), Esc leaves it as it was"],
     ["y", "Found, with the value that was read"], ["m", "Not present on the page"], ["a", "Ambiguous"], ["+", "Add an entry that the program missed"],

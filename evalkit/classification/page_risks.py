@@ -15,10 +15,8 @@ import numpy.typing as npt
 from scipy.special import expit, logit
 
 from evalkit.classification.v2_consistency import get_stated_beginning_probabilities
+from evalkit.issue import RISK_BY_SEVERITY, IssueSeverity
 
-#: Risk from an open issue, for all pages of its segment; for its page alone if the issue has no segment or is about the
-#: page break before the page.
-_RISK_BY_SEVERITY = {"BLOCKER": 0.9, "MAJOR": 0.5, "MINOR": 0.02}
 _SEAM_CODE = "V2-BOUNDARY-DOUBT"
 #: Codes about patients and missing pages, which say little about types and boundaries and count as MINOR.
 _CODES_OF_OTHER_QUESTIONS = ("V2-PATIENT-", "V2-PAGES-")
@@ -151,7 +149,7 @@ def compute_page_risks(
     for issue in issues:
         if issue["status"] == "open":
             is_other_question = issue["code"].startswith(_CODES_OF_OTHER_QUESTIONS)
-            risk = _RISK_BY_SEVERITY["MINOR" if is_other_question else issue["severity"]]
+            risk = RISK_BY_SEVERITY[IssueSeverity.MINOR if is_other_question else IssueSeverity(issue["severity"])]
             for page in _find_pages_at_issue(issue, pages_by_segment):
                 certainties[page - 1] *= 1 - risk
     return [1 - certainty for certainty in np.clip(certainties, 0, 1).tolist()]

@@ -232,7 +232,7 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
     """Compute the certificate of all documents, then that of each stratum by name.
 
     Only documents of the newest run's models, versions and readers count: another version is another stratum. After a
-    brake, only documents decided since then count.
+    brake, only documents decided since then count. A run that decided reviewed documents again does not count.
     """
     settings = settings or CertificateSettings()
     documents = [document for document in study.documents if document.is_accepted and document.stratum]
@@ -242,10 +242,11 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
         for document in study.documents
         if document.stratum and document.run_started_at == newest_run
     }
+    repeated_runs = {document.run_started_at for document in study.documents if _is_answered_before_decision(document)}
     current_documents = [
         document
         for document in documents
-        if document.stratum and document.stratum[2:] in newest_versions and not _is_answered_before_decision(document)
+        if document.stratum and document.stratum[2:] in newest_versions and document.run_started_at not in repeated_runs
     ]
     noticed_share = measure_noticed_share(study)
     documents_by_stratum = group_by(current_documents, lambda document: document.stratum)
@@ -265,9 +266,10 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
 
 
 def _is_answered_before_decision(document: DocumentRecord) -> bool:
-    """Return True if experts had answered before this version of the program decided.
+    """Return True if experts had answered before the program decided, in a repeated run.
 
-    It may have learned from the answer, so that its own says nothing about other documents.
+    The program may have learned from the answer. No document of such a run counts: those that were not drawn would
+    otherwise stand for all.
     """
     return any(_parse_time(review.submitted_at) < _parse_time(document.decided_at) for review in document.reviews)
 
@@ -399,21 +401,28 @@ def record_certificate_changes(
     The caller holds the run lock. ``now`` is ISO 8601 in UTC.
     """
     certificates = {certificate.stratum: certificate for certificate in compute_certificates(study, settings)}
-    newest_kind_by_stratum = {
-        event.stratum: event.kind for event in study.events if event.kind in ("certified", "certificate_withdrawn")
+    newest_by_stratum = {
+        event.stratum: event for event in study.events if event.kind in ("certified", "certificate_withdrawn")
     }
     events = []
-    for stratum in sorted({*certificates, *newest_kind_by_stratum}):
-        certificate = certificates.get(stratum)
+    for stratum in sorted({*certificates, *newest_by_stratum}):
+        certificate, newest = certificates.get(stratum), newest_by_stratum.get(stratum)
         is_in_force = certificate is not None and certificate.is_in_force
-        if is_in_force != (newest_kind_by_stratum.get(stratum) == "certified"):
-            facts: dict[str, EventFact] = certificate.list_facts() if certificate else {}
-            if not is_in_force:
-                facts["reason"] = (
-                    certificate.statement
-                    if certificate
-                    else "no accepted documents of this stratum's versions any more"
-                )
+        is_certified = newest is not None and newest.kind == "certified"
+        # A certificate of another rate or certainty is another statement.
+        is_changed = (
+            certificate is not None
+            and newest is not None
+            and is_in_force
+            and is_certified
+            and any(newest.facts.get(name) != getattr(certificate, name) for name in ("max_error_rate", "confidence"))
+        )
+        if is_in_force != is_certified or is_changed:
+            facts: dict[str, EventFact] = (
+                {**certificate.list_facts(), "statement": certificate.statement}
+                if certificate
+                else {"statement": "Models, prompts, tables or readers have changed, or its documents are gone."}
+            )
             kind: Literal["certified", "certificate_withdrawn"] = (
                 "certified" if is_in_force else "certificate_withdrawn"
             )

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic import ValidationError
 
 from evalkit.core.grouping import group_by
 from evalkit.core.records import StrictRecord
@@ -53,7 +52,7 @@ from evalkit.pipeline.purge import read_purge_records
 from evalkit.pipeline.strata import StratumKey
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
-from evalkit.store import EVENTS_FOLDER, INTENDED_USE_FILE, OutputFolder, event_file_name
+from evalkit.store import EVENTS_FOLDER, INTENDED_USE_FILE, PATIENT_SALT_FILE, OutputFolder, event_file_name
 
 SCHEMA_VERSION = 1
 
@@ -69,9 +68,23 @@ _SHOWN_SETTINGS = (
     *("profile", "reader", "languages", "patients", "show_production", "on_agent_failure", "lossless_repair"),
     *("audit_rate_start", "audit_target", "audit_rate", "certificate"),
 )
+_REVIEWER_COLUMNS = {
+    "quickest_tenth": "seconds of the quickest tenth",
+    "same_shown": "program's type, where shown",
+    "same_hidden": "program's type, where hidden",
+}
 _OUTCOME_COLOURS = {"validated": "#0b5cad", "corrected": "#b8740a", "undeterminable": "#667085", "reopened": "#b42318"}
 _CERTIFICATE_KINDS: tuple[EventKind, ...] = ("certified", "certificate_withdrawn")
 _TRUTH_SCORES = (headline_estimates.score_agent_type, headline_estimates.score_agent_segmentation)
+_LEARNING_KINDS: tuple[EventKind, ...] = ("promoted", "promotion_reversed")
+_DRIFT_TEXT = (
+    "If audits find more errors than before, the brake is put on: from then on every accepted document of that stratum is "
+    "checked by an expert, until the stratum is released."
+)
+_LEARNING_TEXT = (
+    "What the program learned from this site's reviews. A newly learned model replaces the one in force only by an analyst's "
+    "command, after it was compared with it on later documents. Without such an event, the model is the one that was delivered."
+)
 _REMEDY = "Compare it with the paper copy or with the file that was handed over, or make a new dossier."
 
 
@@ -153,7 +166,8 @@ def render_dossier(report: EvaluationReport, basis: DossierBasis) -> str:
 
 
 def _compute_seal(html: str, present_seal: str) -> str:
-    return hashlib.sha256(html.replace(present_seal, _BLANK_SEAL).encode()).hexdigest()
+    text = html.replace(present_seal, _BLANK_SEAL)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _read_seal(html: str) -> str:
@@ -185,12 +199,17 @@ def verify_dossier(output_folder: OutputFolder, html_path: Path, *, fault_count:
     basis_match = _BASIS_PATTERN.search(html)
     try:
         basis = DossierBasis.model_validate_json(basis_match[1] if basis_match else "")
-    except ValidationError:
+    except ValueError:  # also if it is no text
         faults.append(_blame(html_path, "its block of numbers and hashes was changed so that it cannot be read"))
+        return DossierVerification(tuple(faults), ())
+    if not output_folder.has_file(PATIENT_SALT_FILE):
+        faults.append(
+            IntegrityFault(PATIENT_SALT_FILE, "it is missing", "Restore it from a backup: names are hashed with it.")
+        )
         return DossierVerification(tuple(faults), ())
     comparison = FolderComparison(output_folder, basis.digests)
     changes = comparison.find_changes()
-    faults += [IntegrityFault(changed.file, changed.what, changed.remedy) for changed in changes.changed]
+    faults += changes.changed
     notes = [*changes.notes, *_describe_additions(changes, is_logged=is_logged)]
     if basis.fault_count != fault_count:
         faults.append(_blame(html_path, f"it states {basis.fault_count} damaged records; now there are {fault_count}"))
@@ -272,6 +291,7 @@ def _compare_numbers(stated: Any, computed: Any, place: str = "") -> Iterator[st
 
 def _shorten(value: Any) -> str:
     text = f"{len(value)} entries" if isinstance(value, list | dict) else str(value)
+    text = text.encode("utf-8", "replace").decode()  # a changed byte may be no text
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
@@ -320,9 +340,9 @@ def build_dossier(output_folder: OutputFolder, basis: DossierBasis) -> Evaluatio
             _build_versions_section(study, basis),
             _build_validation_section(study),
             _build_certificate_section(events, name_person),
-            _build_drift_section(events, name_person),
+            _build_log_section("drift", "Drift and brake", _DRIFT_TEXT, events, ("braked", "released"), name_person),
             _build_incidents_section(output_folder, study),
-            _build_learning_section(events, name_person),
+            _build_log_section("learning", "Learning", _LEARNING_TEXT, events, _LEARNING_KINDS, name_person),
             _build_oversight_section(study, name_person),
             _build_records_section(events, basis),
         ),
@@ -528,16 +548,6 @@ def _build_certificate_section(events: Sequence[LoggedEvent], name_person: Calla
     )
 
 
-def _build_drift_section(events: Sequence[LoggedEvent], name_person: Callable[[str], str]) -> EvaluationSection:
-    return EvaluationSection(
-        "drift",
-        "Drift and brake",
-        "If audits find more errors than before, the brake is put on: from then on every accepted document of that stratum "
-        "is checked by an expert, until the stratum is released.",
-        (_tabulate_events("Brakes and releases", _select_events(events, "braked", "released"), name_person),),
-    )
-
-
 def _build_incidents_section(output_folder: OutputFolder, study: Study) -> EvaluationSection:
     accepted = [document for document in study.documents if document.is_accepted]
     scored = [(score(document), document) for document in accepted for score in _TRUTH_SCORES]
@@ -570,15 +580,16 @@ def _build_incidents_section(output_folder: OutputFolder, study: Study) -> Evalu
     )
 
 
-def _build_learning_section(events: Sequence[LoggedEvent], name_person: Callable[[str], str]) -> EvaluationSection:
-    history = _select_events(events, "promoted", "promotion_reversed")
-    about = (
-        "What the program learned from this site's reviews. A newly learned model replaces the one in force only by an "
-        "analyst's command, after it was compared with it on later documents."
-    )
-    if not history:
-        about += " Nothing learned here is or was in force: the model is the one that was delivered."
-    return EvaluationSection("learning", "Learning", about, (_tabulate_events("Promotions", history, name_person),))
+def _build_log_section(
+    key: str,
+    title: str,
+    about: str,
+    events: Sequence[LoggedEvent],
+    kinds: Sequence[EventKind],
+    name_person: Callable[[str], str],
+) -> EvaluationSection:
+    table = _tabulate_events("Events", _select_events(events, *kinds), name_person)
+    return EvaluationSection(key, title, about, (table,))
 
 
 def _build_oversight_section(study: Study, name_person: Callable[[str], str]) -> EvaluationSection:
@@ -604,7 +615,7 @@ def _build_oversight_section(study: Study, name_person: Callable[[str], str]) ->
         ),
     ]
     if not reviewer_table.empty:
-        tables.insert(0, EvaluationTable("By reviewer", reviewer_table))
+        tables.insert(0, EvaluationTable("By reviewer", reviewer_table.rename(columns=_REVIEWER_COLUMNS)))
     for table in tables:
         if "reviewer" in table.frame:
             table.frame["reviewer"] = table.frame["reviewer"].map(name_person)

@@ -6,19 +6,23 @@ no decision depends on the ranking.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import roc_auc_score
 
+from evalkit.evaluation.intervals import BOOTSTRAP_SEED, Estimate, RowNumbers, estimate_by_bootstrap
 from evalkit.evaluation.metrics import find_boundaries, list_page_types
 from evalkit.evaluation.study import Study
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
 #: Shares of all pages, riskiest first, for which the caught errors are reported.
 PAGE_SHARES = (0.05, 0.10, 0.20)
+#: Resamples for an interval: each sorts all pages.
+_REPEATS = 100
 
 
 class RankedDocument(NamedTuple):
@@ -82,29 +86,74 @@ def rank_errors(documents: Sequence[RankedDocument]) -> ErrorRanking:
     Source of the measure: area under the receiver operating characteristic (Hanley and McNeil, Radiology 143, 1982), as
     scikit-learn computes it.
     """
-    is_wrong = [any(document.page_errors) for document in documents]
-    auroc = (
-        float(
-            roc_auc_score(
-                is_wrong,
-                [document.risk for document in documents],
-                sample_weight=[document.sampling_weight for document in documents],
-            )
-        )
-        if len(set(is_wrong)) == 2
-        else float("nan")
-    )
+    is_wrong = np.array([any(document.page_errors) for document in documents])
+    document_weights = np.array([document.sampling_weight for document in documents])
+    auroc = _compute_auroc(is_wrong, np.array([document.risk for document in documents]), document_weights)
     risks = np.array([risk for document in documents for risk in document.page_risks])
     errors = np.array([error for document in documents for error in document.page_errors], dtype=float)
     weights = np.array([document.sampling_weight for document in documents for _ in document.page_risks])
     return ErrorRanking(
         len(documents),
-        sum(is_wrong),
+        int(is_wrong.sum()),
         auroc,
         len(risks),
         int(errors.sum()),
         tuple(_find_caught_errors(risks, errors * weights, weights)) if errors.any() else (),
     )
+
+
+class RankingIntervals(NamedTuple):
+    """Intervals of the measures of a ranking, by bootstrap over documents."""
+
+    auroc_by_unit: dict[str, Estimate]
+    """AUROC of the risks of ``documents`` and of ``pages``."""
+    caught_shares: tuple[Estimate, ...]
+    """One entry for each of ``PAGE_SHARES``; empty if no page is wrong."""
+
+
+def estimate_ranking(documents: Sequence[RankedDocument]) -> RankingIntervals:
+    """Estimate the measures of ``rank_errors`` with intervals; documents are the units."""
+    is_wrong = np.array([any(document.page_errors) for document in documents])
+    document_risks = np.array([document.risk for document in documents])
+    page_counts = [len(document.page_risks) for document in documents]
+    page_risks = np.array([risk for document in documents for risk in document.page_risks])
+    page_errors = np.array([error for document in documents for error in document.page_errors], dtype=float)
+    weights = [document.sampling_weight for document in documents]
+
+    def count(rows: RowNumbers) -> npt.NDArray[np.float64]:
+        return np.bincount(rows, minlength=len(documents)).astype(float)
+
+    def estimate(compute: Callable[[npt.NDArray[np.float64]], float]) -> Estimate:
+        return estimate_by_bootstrap(
+            lambda rows: compute(count(rows)), len(documents), seed=BOOTSTRAP_SEED, repeats=_REPEATS, weights=weights
+        )
+
+    def compute_caught_share(number: int, row_counts: npt.NDArray[np.float64]) -> float:
+        page_weights = np.repeat(row_counts, page_counts)
+        if not (page_errors * page_weights).any():
+            return float("nan")
+        return list(_find_caught_errors(page_risks, page_errors * page_weights, page_weights))[number].caught_share
+
+    return RankingIntervals(
+        {
+            "documents": estimate(lambda row_counts: _compute_auroc(is_wrong, document_risks, row_counts)),
+            "pages": estimate(
+                lambda row_counts: _compute_auroc(page_errors > 0, page_risks, np.repeat(row_counts, page_counts))
+            ),
+        },
+        tuple(estimate(partial(compute_caught_share, number)) for number in range(len(PAGE_SHARES)))
+        if page_errors.any()
+        else (),
+    )
+
+
+def _compute_auroc(
+    is_wrong: npt.NDArray[np.bool_], risks: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
+) -> float:
+    """Compute the weighted AUROC; NaN without right or without wrong units."""
+    if not 0 < weights[is_wrong].sum() < weights.sum():
+        return float("nan")
+    return float(roc_auc_score(is_wrong, risks, sample_weight=weights))
 
 
 def list_ranked_documents(study: Study) -> list[RankedDocument]:

@@ -19,6 +19,7 @@ from evalkit.documents.identity.file_persons import count_pages_of_other_persons
 from evalkit.errors import StoreError
 from evalkit.pipeline.sample_draws import read_probability_by_eligible_doc_id
 from evalkit.review.attention_checks import is_attention_check_review
+from evalkit.review.corrections import CLASSIFICATION_PARTS
 from evalkit.review.ground_truth import (
     SCHEMA_VERSION,
     SIMULATED_PREFIX,
@@ -195,7 +196,8 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
         if record.reviewer and record.reviewer not in answer_reviewers:  # the record's review file is missing
             answer_reviewers = [*answer_reviewers, record.reviewer]
         reviewers.update(answer_reviewers)
-        if include_silver or record.ground_truth_source != "AUTO_ACCEPTED":
+        # Parts that nobody vouches for are silver: a record with answers to single questions only has nothing else.
+        if include_silver or not {*record.vouched}.isdisjoint(CLASSIFICATION_PARTS):
             raised_record = record.model_copy(
                 update={"inclusion_probability": _find_inclusion_probability(record, draw_probabilities)}
             )

@@ -232,13 +232,15 @@ def count_audits_for_precision(study: Study, half_width: float) -> AuditsForPrec
 def is_outside_random_draw(document: DocumentRecord) -> bool:
     """Return True if the document's review did not depend on a random draw.
 
-    It is True if the review was certain (escalated, known by other means, unreadable), or if the accepted document
-    could not be drawn, so that no reviewed document represents it.
+    It is True if the review was certain (escalated, known by other means, unreadable), or if no reviewed document
+    represents this one: an accepted document that could not be drawn, or an escalated one whose case asks only about its
+    doubts while no such case that was drawn to be shown whole has been answered.
     """
     return (
         document.truth_status == "unreadable"
         or document.review_probability == 1
         or not (document.review_probability or document.inclusion_probability)
+        or (not document.is_accepted and not document.review_probability)
     )
 
 

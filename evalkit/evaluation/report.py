@@ -35,6 +35,9 @@ from evalkit.evaluation import (
     segmentation_metrics,
     verifier_performance,
 )
+from evalkit.evaluation import (
+    review_yield as review_yields,
+)
 from evalkit.evaluation.export import write_private_file
 from evalkit.evaluation.extraction_monitoring import (
     list_alerts,
@@ -538,6 +541,8 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
         return None
     ranking = error_ranking.rank_errors(ranked_documents)
     escalated_documents = [document for document in study.documents if document.decision == Decision.ESCALATE_TO_SME]
+    intervals = error_ranking.estimate_ranking(ranked_documents)
+    review_yield = review_yields.measure_review_yield(study)
     shares = [
         headline_estimates.estimate_headline(name, population, documents, _score_wrong_segmentation)
         for name, population, documents in (
@@ -559,14 +564,38 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
                     columns=["population", "figure", "share"],
                 ),
             ),
+            EvaluationTable("Yield of the experts' minutes", _tabulate_review_yield(review_yield)),
+            EvaluationTable(
+                "How well risks point at errors",
+                pd.DataFrame(intervals.auroc_by_unit.items(), columns=["of", "AUROC"]),
+            ),
             EvaluationTable(
                 "Errors caught if only the riskiest pages are reviewed",
                 pd.DataFrame(
-                    [tuple(caught) for caught in ranking.caught_errors],
+                    [
+                        (caught.page_share, share, caught.best_possible_share)
+                        for caught, share in zip(ranking.caught_errors, intervals.caught_shares, strict=True)
+                    ],
                     columns=["pages reviewed", "errors caught", "best possible"],
                 ),
             ),
         ),
+    )
+
+
+def _tabulate_review_yield(review_yield: review_yields.ReviewYield) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            ("escalated documents decided", review_yield.decided_count),
+            ("of these with an error found", review_yield.error_count),
+            ("precision of escalation", review_yield.precision),
+            ("experts' minutes per error found", review_yield.minutes_per_error),
+            ("asked only about the parts in doubt", review_yield.short_count),
+            ("opened whole by their expert", review_yield.opened_count),
+            ("drawn to be shown whole", review_yield.shown_whole_count),
+            ("of these with an error outside of the doubts, which the short form misses", review_yield.missed),
+        ],
+        columns=["measure", "value"],
     )
 
 

@@ -145,6 +145,8 @@ class ReviewRecord:
     labels_after: DocumentLabels | None
     """The reviewer's labels; None if the review decided nothing."""
     vouched: frozenset[str] = frozenset()
+    is_short: bool = False
+    """True if the expert was asked only about the parts in doubt."""
     struck_quotes: int = 0
     """Number of quotes that the reviewer struck."""
     segment_flags: tuple[Mapping[str, Any], ...] = ()
@@ -187,6 +189,11 @@ class DocumentRecord:
     """Group of accepted documents with like selection: same draws, same strata, about the same probability."""
     review_reason: str | None = None
     """Why the document is or was in the review queue; None if it never was."""
+    doubtful_parts: frozenset[str] = frozenset()
+    """The parts in doubt of an escalated answer, if its case could ask only about these (``boundary:3``, ``segment:2``)."""
+    asks_only_doubts: bool = False
+    """True if the case asks only about these; False if it was drawn to be shown whole. Whether the rest is right is known only
+    of those that were drawn: an expert who opens the whole file by choice had a reason."""
     is_deferred: bool = False
     """True if an expert opened the case and deferred it."""
     issues: tuple[IssueWithVerdict, ...] = ()
@@ -222,6 +229,8 @@ class DocumentRecord:
     @property
     def has_expert_action(self) -> bool:
         """True if an expert has acted on the document, even if its truth is still unknown."""
+        if self.asks_only_doubts and not _has_gold_truth(self):
+            return False  # nobody acted on the answer as a whole, for which the document was not drawn
         return self.truth is not None or self.truth_status == "undeterminable" or bool(self.reviews) or self.is_deferred
 
     @property
@@ -379,7 +388,9 @@ def add_review_probabilities(documents: Iterable[DocumentRecord]) -> list[Docume
     """
     all_documents = list(documents)
     queued_documents = [
-        document for document in all_documents if document.review_reason is not None and not _has_gold_truth(document)
+        document
+        for document in all_documents
+        if document.review_reason is not None and not (document.asks_only_doubts or _has_gold_truth(document))
     ]
     queued_counts = Counter(document.weighting_cell for document in queued_documents)
     handled_counts = Counter(document.weighting_cell for document in queued_documents if document.has_expert_action)
@@ -387,7 +398,13 @@ def add_review_probabilities(documents: Iterable[DocumentRecord]) -> list[Docume
     def compute_review_probability(document: DocumentRecord) -> float | None:
         if _has_gold_truth(document):
             return 1.0
-        if not document.is_accepted or not document.inclusion_probability or not queued_counts[document.weighting_cell]:
+        if document.doubtful_parts and not handled_counts[document.weighting_cell]:
+            return 0.0  # no whole case was answered that could stand for this one
+        if (
+            not document.weighting_cell
+            or not document.inclusion_probability
+            or not queued_counts[document.weighting_cell]
+        ):
             return document.inclusion_probability
         return (
             document.inclusion_probability
@@ -548,7 +565,16 @@ class _StudyReader:
         usage = result["usage"]
         agent_labels = parse_classification_labels(result["classification"])
         is_accepted = result["decision"] == "AUTO_ACCEPT"
-        inclusion_probability = self._find_inclusion_probability(doc_id, packet or ground_truth) if is_accepted else 1.0
+        plan = (packet or {}).get("review_plan") or {}
+        doubtful_parts = frozenset(part["part"] for part in plan.get("asked", ()))
+        asks_only_doubts = bool(doubtful_parts) and not plan["is_shown_whole"]
+        if truth and asks_only_doubts and truth.source != "GOLD":
+            truth = replace(truth, vouched=truth.vouched - {"dominant_type", "segments", "mixture"})
+        inclusion_probability = (
+            self._find_inclusion_probability(doc_id, packet or ground_truth)
+            if is_accepted
+            else _parse_number(plan.get("shown_whole_probability", 1.0))
+        )
         source_folder, persons = self._read_source_and_persons(doc_id)
         page_count = _require_type(packet["total_pages"], int) if packet else _find_last_page(agent_labels)
         page_risks = tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0))
@@ -577,8 +603,12 @@ class _StudyReader:
             weighting_cell=(
                 (_group_probability(inclusion_probability), *self._strata_by_doc_id.get(doc_id, ()))
                 if is_accepted
+                else ("shown whole", inclusion_probability)
+                if doubtful_parts
                 else ()
             ),
+            doubtful_parts=doubtful_parts,
+            asks_only_doubts=asks_only_doubts,
             review_reason=packet["review_reason"] if packet else None,
             is_deferred=packet is not None and packet["review_status"] == "deferred",
             issues=tuple(_attach_expert_verdicts(result["issues"], _collect_verdicts(result, packet, reviews))),
@@ -762,6 +792,7 @@ def _parse_review(case_id: str, revision: int, review: Mapping[str, Any], review
         labels_before=parse_classification_labels(review["before"]),
         labels_after=parse_classification_labels(review["after"]),
         vouched=frozenset(review["vouched"]),
+        is_short=review["shown"].get("form") == "short",
         struck_quotes=len(_require_type(review.get("refuted", []), list)),
         segment_flags=tuple(map(_require_valid_segment_flag, review["segment_flags"])),
         signature_meaning=review.get("signature", {}).get("meaning", ""),

@@ -253,16 +253,14 @@ class _AnsweredPopulation(NamedTuple):
     @classmethod
     def from_documents(cls, documents: Sequence[_AnsweredDocument]) -> _AnsweredPopulation:
         drawable_documents = [
-            (record.document, record.is_answer_wrong)
-            for record in documents
-            if not is_outside_random_draw(record.document)
+            (record.document, record.is_answer_wrong) for record in documents if _is_drawn_by_chance(record.document)
         ]
         return cls(
             [record for record in documents if record.is_answer_wrong],
             [
                 record
                 for record in documents
-                if is_outside_random_draw(record.document) and record.is_answer_wrong is not False
+                if not _is_drawn_by_chance(record.document) and record.is_answer_wrong is not False
             ],
             [
                 DrawnDocument(is_answer_wrong, is_hit=False, inclusion_probability=record.review_probability)
@@ -271,6 +269,14 @@ class _AnsweredPopulation(NamedTuple):
             ],
             len(drawable_documents),
         )
+
+
+def _is_drawn_by_chance(document: DocumentRecord) -> bool:
+    """Return True if only chance decides whether an accepted document is reviewed.
+
+    An escalated document is none of these, also if only some are drawn to be shown whole: its source is known.
+    """
+    return document.is_accepted and not is_outside_random_draw(document)
 
 
 def tabulate_escalated_errors(study: Study) -> pd.DataFrame:

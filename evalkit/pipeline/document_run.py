@@ -59,6 +59,7 @@ from evalkit.pipeline.sample_draws import (
     measure_mean_risk_deviation,
     read_probability_by_drawn_doc_id,
 )
+from evalkit.pipeline.site_weights import find_promotions_in_force, use_weights_in_force
 from evalkit.pipeline.supplied_inputs import SuppliedInputs, read_supplied_inputs
 from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
@@ -72,6 +73,7 @@ from evalkit.review.ground_truth import (
 from evalkit.review.kinds import list_document_case_ids
 from evalkit.review.loaders import load_if_intact, read_bundle, read_result
 from evalkit.review.packet import is_packet_frozen
+from evalkit.review.review_plan import ReviewCosts
 from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
@@ -164,6 +166,7 @@ async def run_documents(options: RunOptions) -> RunSummary:
         summary,
         timings=document_run.timings,
         unknown_production_labels=document_run.supplied_inputs.unknown_production_labels,
+        promotion=document_run.promotion,
     )
 
 
@@ -192,7 +195,7 @@ async def _open_document_run(options: RunOptions, *, estimates_only: bool = Fals
     settings = resolve_settings(**vars(options))
     output_folder = open_output_folder(options.output or settings.output, settings.database)
     reader_config = build_reader_config(settings)
-    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(), use_weights_in_force(output_folder), OutputIndex(output_folder) as index:
         # If the database was lost, the index is rebuilt from the files.
         if not index.list_documents() and output_folder.list_json_files(RESULTS_FOLDER):
             rebuild_and_count_documents_and_cases(output_folder, index)
@@ -267,6 +270,8 @@ class _DocumentRun:
         self._sampled_probabilities = read_probability_by_drawn_doc_id(output_folder)
         self._started_at = format_zulu_now()
         self.timings = RunTimings()
+        self.promotion = next(iter(find_promotions_in_force(output_folder)[-1:]), None)
+        self._review_costs = ReviewCosts.from_closings(settings.prices, index.list_closings())
         self._completed_audits = sum(
             row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")
         )
@@ -601,7 +606,10 @@ class _DocumentRun:
         else:
             withdraw_silver_ground_truth(self.output_folder, result.doc_id)
             publish_packet_unless_frozen(
-                self.output_folder, self.index, create_packet(review_reason="escalated", inclusion_probability=1.0)
+                self.output_folder,
+                self.index,
+                create_packet(review_reason="escalated", inclusion_probability=1.0),
+                costs=self._review_costs,
             )
         with hold_case_write_lock(self.output_folder, result.doc_id):
             remove_mismatched_silver_fields(self.output_folder, result.doc_id)

@@ -6,8 +6,9 @@ were accepted before the run began: not on the order within a run. It is recorde
 and never changed, so that a run that is repeated or resumed selects the same documents.
 
 Doubtful documents are drawn more often, in proportion to √(p (1 − p)) for a risk p, which estimates the error rate best
-if the risks are right (Neyman, Journal of the Royal Statistical Society 97, 1934). At least half of the audits are
-spread evenly, so that wrong risks can do little harm, and the expected number of audits is that of an even draw.
+if the risks are right (Neyman, Journal of the Royal Statistical Society 97, 1934). Two thirds of the audits are spread
+evenly: wrong risks can do little harm then, and a certificate, which trusts no risk, takes few more. The expected
+number of audits is that of an even draw.
 
 ``draws/0001.json``, ``0002.json`` …: one draw each, changed only by a purge. A draw names every document that it could
 have drawn: from then on each of them has a higher inclusion probability than its audit's, drawn or not.
@@ -42,7 +43,7 @@ from evalkit.store import (
 SCHEMA_VERSION = 1
 
 #: Largest share of the audits that are drawn by risk; the others are spread evenly.
-_MAX_RISK_SHARE = 0.5
+_MAX_RISK_SHARE = 0.35
 #: A risk deviation counts as at most so many times the mean one.
 _MAX_RELATIVE_DEVIATION = 8.0
 _MIN_RESULTS_READ, _MAX_RESULTS_READ = 50, 200
@@ -155,7 +156,7 @@ def compute_audit_probability(audit_rate: float, risk: float, mean_deviation: fl
     ``mean_deviation`` of earlier documents, it is ``audit_rate`` for all.
 
     >>> compute_audit_probability(0.05, 0.002, 0.09), compute_audit_probability(0.05, 0.3, 0.09)
-    (0.038, 0.1472)
+    (0.0416, 0.118)
     """
     if not mean_deviation:
         return audit_rate

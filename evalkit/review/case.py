@@ -250,13 +250,17 @@ class ReviewCase(ABC):
         """
         return {}
 
-    def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+    def is_short(self, draft: Draft) -> bool:
+        """Return True if the expert is asked, and answers, only about the parts in doubt."""
+        return False
+
+    def get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
         """Get the pages and issues that the expert must see before validating this draft."""
         return self.viewing_requirements
 
     def find_unseen_requirements(self, draft: Draft) -> ViewingRequirements:
         """Find the required pages and issues that were not on screen yet."""
-        required = self._get_viewing_requirements(draft)
+        required = self.get_viewing_requirements(draft)
         return ViewingRequirements(
             page_numbers=tuple(page for page in required.page_numbers if page not in draft.pages_seen),
             issue_ids=tuple(issue_id for issue_id in required.issue_ids if issue_id not in draft.evidence_seen),

@@ -6,6 +6,8 @@ import re
 from collections.abc import (
     Callable,
     Iterable,
+    Iterator,
+    Mapping,
 )
 from datetime import (
     datetime,
@@ -17,12 +19,18 @@ from typing import (
     Any,
 )
 
+from evalkit.classification.schema import (
+    ClassificationOutput,
+)
 from evalkit.core.clocks import (
     format_iso_seconds,
     utc_now,
 )
 from evalkit.core.gc_pause import (
     pause_gc,
+)
+from evalkit.core.grouping import (
+    group_pairs,
 )
 from evalkit.documents.bundle import (
     DocumentBundle,
@@ -66,6 +74,9 @@ from evalkit.review.packet import (
     omit_keys,
     serialise_packet,
     write_packet_status,
+)
+from evalkit.review.review_plan import (
+    ReviewCosts,
 )
 from evalkit.review.write_lock import (
     hold_case_write_lock,
@@ -190,8 +201,47 @@ def build_case_index_row(
         "task": packet.task,
         "agents": ",".join(sorted(agents | questions)),
         "is_blind": packet.is_first_review_blind,
+        "errors_per_minute": packet.errors_per_minute,
         "shows": packet.bundle_doc_id if packet.is_attention_check else "",
     }
+
+
+def build_closing_row(case_id: str, review: Review, code_by_issue_id: Mapping[str, str]) -> dict[str, Any]:
+    """Build the index row of a closed case: by whom, when, how long, and the verdicts."""
+    codes_by_verdict = group_pairs(
+        (judged.verdict, code_by_issue_id[judged.issue_id])
+        for judged in review.issue_verdicts
+        if judged.issue_id in code_by_issue_id
+    )
+    return {
+        "case_id": case_id,
+        "reviewer": review.reviewer,
+        "closed_at": review.submitted_at,
+        "seconds_active": review.seconds_active,
+        "pages_seen": len(review.pages_seen),
+        "type_outcomes": ",".join(_list_type_outcomes(review)),
+        **{verdict: ",".join(codes_by_verdict.get(verdict, ())) for verdict in ("confirmed", "dismissed")},
+    }
+
+
+def _list_type_outcomes(review: Review) -> Iterator[str]:
+    """List the stated risk of each segment's type, and 1 if the reviewer changed it.
+
+    Only of reviews that vouch for all segments.
+    """
+    before, after = review.before, review.after
+    if not isinstance(before, ClassificationOutput) or not isinstance(after, ClassificationOutput):
+        return
+    for segment in before.segments if "segments" in review.vouched else ():
+        confidences = (
+            presence.confidence
+            for presence in segment.segment_composition
+            if presence.document_type is segment.dominant_type
+        )
+        true_types = (
+            part.dominant_type for part in after.segments if part.start_page <= segment.start_page <= part.end_page
+        )
+        yield f"{1 - next(confidences, 0.0):.4f}:{int(next(true_types, None) is not segment.dominant_type)}"
 
 
 def read_answering_model_name(output_folder: OutputFolder, packet: SMEPacket) -> str:
@@ -207,14 +257,22 @@ def read_answering_model_name(output_folder: OutputFolder, packet: SMEPacket) ->
 
 
 def publish_packet_unless_frozen(
-    output_folder: OutputFolder, index: OutputIndex, packet: SMEPacket, *, clock: Callable[[], datetime] = utc_now
+    output_folder: OutputFolder,
+    index: OutputIndex,
+    packet: SMEPacket,
+    *,
+    costs: ReviewCosts | None = None,
+    clock: Callable[[], datetime] = utc_now,
 ) -> bool:
     """Put a case into the queue; return True if its packet file was written.
 
-    A packet that an expert has begun to work on is not touched. If the stored packet differs only in ``created_at``, it is
+    With ``costs``, the review is planned, unless the case is blind. A packet that an expert has begun to work on is not touched. If the stored packet differs only in ``created_at``, it is
     kept with its old time, and only the index row is written again. A deferred case stays deferred.
     """
     name = packet_file_name(packet.case_id)
+    source = read_answering_model_name(output_folder, packet)
+    if costs and not packet.is_first_review_blind:
+        packet = packet.model_copy(update={"review_plan": packet.plan_review(costs, source)})
     with hold_case_write_lock(output_folder, packet.case_id):
         if is_packet_frozen(output_folder, index, packet.case_id, format_iso_seconds(clock())):
             return False
@@ -233,9 +291,7 @@ def publish_packet_unless_frozen(
             output_folder.write_json(name, new_json)
         else:
             write_packet_status(output_folder, packet.case_id, status)
-        index.upsert_case(
-            {**build_case_index_row(packet, status), "source": read_answering_model_name(output_folder, packet)}
-        )
+        index.upsert_case({**build_case_index_row(packet, status), "source": source})
         return is_different
 
 

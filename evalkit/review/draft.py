@@ -98,6 +98,8 @@ class Draft(StrictRecord):
     """The passages that the expert selected as evidence, in that order."""
     boundaries_decided: tuple[int, ...] = ()
     """The pages for which the expert decided whether a document begins there, ascending."""
+    shows_everything: bool = False
+    """True if the expert opened the whole file of a case that asks only about its doubts."""
     fields: dict[str, FieldAnswer] = {}
     """The expert's answers that differ from the agent's, by field key."""
     fields_seen: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ from evalkit.classification.schema import (
     normalise_shares,
 )
 from evalkit.issue import Issue
-from evalkit.review.corrections import ClassificationPart, choose_dominant_type, compute_page_weighted_mixture
+from evalkit.review.corrections import choose_dominant_type, compute_page_weighted_mixture
 from evalkit.review.draft import ExpertQuote
 from evalkit.review.ground_truth import IssueVerdict, RefutedQuote
 from evalkit.review.plain_sentences import AnswerEffect, describe_issue, get_issue_answers
@@ -180,7 +180,7 @@ class ExpertAnswers:
                 yield f"Struck: “{issue.quote}”" if is_struck else f"Not in the answer, so not struck: “{issue.quote}”"
 
     def choose_vouched_parts(
-        self, answer: ClassificationOutput, revised: ReviewedClassification, parts: Iterable[ClassificationPart]
+        self, answer: ClassificationOutput, revised: ReviewedClassification, parts: Iterable[str]
     ) -> tuple[str, ...]:
         """Choose the parts of a revised answer for which the expert vouches.
 

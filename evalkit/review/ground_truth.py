@@ -17,7 +17,7 @@ from importlib.resources import files
 from operator import not_
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.document_result import DocumentResult
@@ -35,6 +35,7 @@ from evalkit.review.field_answers import (
 )
 from evalkit.review.packet import EXTRACTION_SUFFIX, ReviewStatus
 from evalkit.review.permissions import ReviewerRole
+from evalkit.review.review_plan import QuestionPart
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.statements.statement_template import StatementTemplate
 from evalkit.store import (
@@ -77,10 +78,6 @@ ReviewedAnswer = (
 )
 #: The only part of a template for which an expert can vouch: the whole template.
 TemplatePart = Literal["template"]
-#: A part of a classification for which an expert vouches by answering a question about it: that the boundary before a page,
-#: or its absence, is right; that a segment (its number in ``after``) has its type; that all pages are about one patient.
-QuestionPart = Annotated[str, StringConstraints(pattern=r"^(?:boundary:[1-9]\d*|segment:[1-9]\d*|patients)$")]
-
 _REVIEW_FILE_PATTERN = re.compile(r"(\d{4,})\.json")
 
 
@@ -113,6 +110,8 @@ class ShownMachineAnswers(StrictRecord):
     """True if the agent's classification was on screen before the decision."""
     production: Literal["before", "after"] = "after"
     """Time at which the production classifier's label was shown: before or after the expert's decision."""
+    form: Literal["whole", "short"] = Field(default="whole", exclude_if=lambda form: form == "whole")
+    """``short`` if the expert was asked only about the parts in doubt, and did not open the rest. Not written if whole."""
 
 
 class Signature(StrictRecord):

@@ -393,6 +393,7 @@ class CaseOpinions:
                 "review_reason": "requested",
                 "inclusion_probability": 1.0,
                 "created_at": previous_review.submitted_at,
+                "review_plan": None,
             }
         )
 

@@ -7,10 +7,13 @@ mirrors claims and reviews and is not part of the hash. Each kind of case has it
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import Field
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.patient_keys import KeyedClassification
@@ -19,6 +22,7 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Agent, Issue, IssueSeverity, sort_by_severity
+from evalkit.review.review_plan import AskedPart, ReviewCosts, ReviewPlan, plan_issue_review
 from evalkit.store import (
     REVIEWS_FOLDER,
     OutputFolder,
@@ -112,6 +116,29 @@ class SMEPacket(StrictRecord):
     """The probability (0..1) with which the case was drawn for review; 1 for an escalated case."""
     created_at: str
     """Time at which the packet was created (ISO 8601, UTC)."""
+    review_plan: ReviewPlan | None = Field(default=None, exclude_if=lambda plan: plan is None)
+    """What the expert is asked, and how long it takes; None in a blind case, in further opinions, and in older packets."""
+
+    def plan_review(self, costs: ReviewCosts, source: str = "") -> ReviewPlan:  # noqa: ARG002 - for the kinds that need it
+        """Plan the review of this case; ``source`` is the model of the agent's answer."""
+        return plan_issue_review(self.kind, self.open_issues, self.total_pages, costs)
+
+    @property
+    def errors_per_minute(self) -> float:
+        """Errors that a minute of the expert is expected to find; infinite with a BLOCKER that a rule found."""
+        if any(issue.severity is IssueSeverity.BLOCKER and issue.origin == "rule" for issue in self.open_issues):
+            return math.inf
+        plan = self.review_plan or self.plan_review(ReviewCosts())
+        return plan.expected_errors / plan.expected_minutes if plan.expected_minutes else 0.0
+
+    @property
+    def asked_parts(self) -> tuple[AskedPart, ...]:
+        """The only parts about which the expert is asked; empty if the whole case is shown."""
+        return self.review_plan.asked if self.review_plan and not self.review_plan.is_shown_whole else ()
+
+    def with_asked_questions(self) -> Self:
+        """Return the packet as the expert sees it: with a question for each asked part that has no issue."""
+        return self
 
     @property
     def is_first_review_blind(self) -> bool:

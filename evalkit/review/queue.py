@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from evalkit.core.clocks import format_iso_seconds
 from evalkit.issue import IssueSeverity, ShippedAgent
-from evalkit.review.case_files import PATIENT_QUESTIONS, read_newest_review
+from evalkit.review.case_files import PATIENT_QUESTIONS, build_closing_row, read_newest_review
 from evalkit.review.claiming import ClaimHolder, compute_abandoned_expiry
 from evalkit.review.ground_truth import derive_review_status, find_newest_revision, hash_review_file
 from evalkit.review.kinds import CASE_KINDS
@@ -35,7 +35,7 @@ from evalkit.store import (
 #: The statuses of cases that still need a decision: all but ``completed``.
 OPEN_STATUSES: tuple[ReviewStatus, ...] = ("pending", "in_review", "deferred")
 
-QueueOrder = Literal["worst", "oldest", "newest", "name", "pages"]
+QueueOrder = Literal["errors", "worst", "oldest", "newest", "name", "pages"]
 FacetCounts = Mapping[str, Mapping[str, int]]
 
 _ROWS_PER_PAGE = 50
@@ -67,8 +67,9 @@ class QueueQuery:
     """The kind of case."""
     age: str | None = None
     """Age of the case: ``day`` (at most 24 hours), ``week`` (more than 24 hours, at most 7 days) or ``older``."""
-    sort: QueueOrder = "worst"
-    """The order; ``pages`` means fewest pages first. Deferred cases always follow the pending ones, finished ones are last."""
+    sort: QueueOrder = "errors"
+    """The order; ``errors``: the most expected errors per minute of the expert first, after the cases with a BLOCKER that a
+    rule found; ``pages`` means fewest pages first. Deferred cases always follow the pending ones, finished ones are last."""
     show_finished: bool = False
     """True if completed cases are listed too."""
     all_tasks: bool = False
@@ -92,7 +93,7 @@ class QueueQuery:
         return cls(
             search=filters.pop("search", "").strip(),
             **{name: text for name, text in filters.items() if text in (FILTER_VALUES[name] or (text,)) and text},
-            sort=requested["sort"] if requested.get("sort") in get_args(QueueOrder) else "worst",
+            sort=requested["sort"] if requested.get("sort") in get_args(QueueOrder) else "errors",
             show_finished=requested.get("show_finished") is True,
             all_tasks=requested.get("all_tasks") is True,
             # SQLite's integers have 64 bits, and the page is multiplied by the number of rows.
@@ -225,21 +226,13 @@ def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
 
 
 def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
-    """Yield the index rows of closed cases, built from the review files.
-
-    A row has the reviewer, the time and the active seconds. Sorted by case_id.
-    """
+    """Yield the index rows of closed cases, built from the files; sorted by case_id."""
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
-        review = (
-            read_newest_review(output_folder, case_id) if output_folder.has_file(packet_file_name(case_id)) else None
-        )
+        name = packet_file_name(case_id)
+        review = read_newest_review(output_folder, case_id) if output_folder.has_file(name) else None
         if review and derive_review_status(review) == "completed":
-            yield {
-                "case_id": case_id,
-                "reviewer": review.reviewer,
-                "closed_at": review.submitted_at,
-                "seconds_active": review.seconds_active,
-            }
+            issues = output_folder.read_json(name)["issues"] if review.issue_verdicts else ()
+            yield build_closing_row(case_id, review, {issue["issue_id"]: issue["code"] for issue in issues})
 
 
 def derive_review_chain_heads(output_folder: OutputFolder) -> Iterator[ReviewChainHead]:

@@ -406,7 +406,7 @@ class ReviewSession:
             else self._load_draft_and_saved_at(packet, opened_case)
         )
         return CASE_KINDS[packet.kind].case_class(
-            packet,
+            packet.with_asked_questions(),
             bundle,
             opened_case.revision,
             draft,
@@ -579,7 +579,13 @@ class ReviewSession:
             case_id, opened_case, loaded_case.packet_sha256, format_iso_seconds(self._clock())
         )
         case = CASE_KINDS[packet.kind].case_class(
-            packet, loaded_case.bundle, opened_case.revision, draft, None, is_completed=False, reviews=()
+            packet.with_asked_questions(),
+            loaded_case.bundle,
+            opened_case.revision,
+            draft,
+            None,
+            is_completed=False,
+            reviews=(),
         )
         review = self._submitter.submit_review(
             loaded_case,

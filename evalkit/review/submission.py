@@ -125,7 +125,7 @@ def parse_verdicts(
         verdicts = _VERDICTS_ADAPTER.validate_python(tuple(raw_verdicts))
     except ValidationError as error:
         raise build_incomplete_review_error(describe_first_error(error, "issue_verdicts"), shape_hint) from None
-    known_ids = {issue.issue_id for issue in packet.issues}
+    known_ids = {issue.issue_id for issue in packet.with_asked_questions().issues}
     judged_ids = [verdict.issue_id for verdict in verdicts]
     if unknown_ids := [issue_id for issue_id in judged_ids if issue_id not in known_ids]:
         raise build_incomplete_review_error(f"case {packet.case_id!r} has no issue {unknown_ids[0]!r}", shape_hint)

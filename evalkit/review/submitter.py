@@ -18,7 +18,7 @@ from evalkit.core.records import describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, StoreError
 from evalkit.review.attention_check_queue import queue_or_withdraw_attention_checks
-from evalkit.review.case_files import read_packet, read_packet_bundle, read_review_status
+from evalkit.review.case_files import build_closing_row, read_packet, read_packet_bundle, read_review_status
 from evalkit.review.ground_truth import (
     Review,
     ShownMachineAnswers,
@@ -259,7 +259,8 @@ class ReviewSubmitter:
         self.index.deferrals.remove(case_id)
         update_case_index(self.output_folder, self.index, opinions, existing_ids)
         if opinions.get_status(case_id) == "completed":
-            self.index.record_closed_case(case_id, review.reviewer, review.submitted_at, review.seconds_active)
+            code_by_issue_id = {issue.issue_id: issue.code for issue in opinions.base_packet.issues}
+            self.index.record_closed_case(build_closing_row(case_id, review, code_by_issue_id))
             self.index.claims.remove(case_id)  # a closed case needs no claim
         else:
             self.index.remove_closed_case(case_id)

@@ -34,6 +34,7 @@ from evalkit.store.file_names import (
     REVIEWS_FOLDER,
     ROSTER_FILE,
     SAMPLE_DRAWS_FOLDER,
+    SITE_WEIGHTS_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
     TEMPLATES_FOLDER,
     bundle_file_name,
@@ -46,6 +47,7 @@ from evalkit.store.file_names import (
     result_file_name,
     review_file_name,
     sample_draw_file_name,
+    site_weights_file_name,
     template_file_name,
     template_review_file_name,
 )
@@ -90,6 +92,7 @@ __all__ = [
     "REVIEWS_FOLDER",
     "ROSTER_FILE",
     "SAMPLE_DRAWS_FOLDER",
+    "SITE_WEIGHTS_FOLDER",
     "TEMPLATES_FOLDER",
     "TEMPLATE_REVIEWS_FOLDER",
     "CaseAgeCutoffs",
@@ -129,6 +132,7 @@ __all__ = [
     "result_file_name",
     "review_file_name",
     "sample_draw_file_name",
+    "site_weights_file_name",
     "template_file_name",
     "template_review_file_name",
 ]

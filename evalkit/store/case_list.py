@@ -20,8 +20,8 @@ WORST_FIRST = (
     database_tables.cases.c.case_id,
 )
 OrderColumns = tuple[sa.ColumnElement[Any], ...]
-_created_at, _folded_name, _page_count = (
-    database_tables.cases.c[name] for name in ("created_at", "folded_name", "pages")
+_created_at, _folded_name, _page_count, _errors_per_minute = (
+    database_tables.cases.c[name] for name in ("created_at", "folded_name", "pages", "errors_per_minute")
 )
 _BEST_FIRST = (
     *(database_tables.cases.c[name] for name in ("blocker", "major", "minor")),
@@ -29,12 +29,15 @@ _BEST_FIRST = (
 )
 #: Columns to sort by, by the name of the order: counted from the front, and from the end.
 _SORT_ORDERS: dict[str, tuple[OrderColumns, OrderColumns]] = {
+    "errors": ((_errors_per_minute.desc(), *WORST_FIRST), (_errors_per_minute, *_BEST_FIRST)),
     "worst": (WORST_FIRST, _BEST_FIRST),
     "oldest": ((_created_at.asc().nulls_last(), *WORST_FIRST), (_created_at.desc().nulls_first(), *_BEST_FIRST)),
     "newest": ((_created_at.desc().nulls_last(), *WORST_FIRST), (_created_at.asc().nulls_first(), *_BEST_FIRST)),
     "name": ((_folded_name, *WORST_FIRST), (_folded_name.desc(), *_BEST_FIRST)),
     "pages": ((_page_count, *WORST_FIRST), (_page_count.desc(), *_BEST_FIRST)),
 }
+#: Orders that have a partial index of their own in SQLite.
+_PARTIALLY_INDEXED_ORDERS = ("errors", "worst")
 #: Filters whose columns are part of PostgreSQL's covering index.
 _INDEXED_FACETS = {"severity", "age"}
 #: Columns of a page of the queue that come from the table of cases.
@@ -158,7 +161,7 @@ class CaseList:
         The keys of a claim are ``holder``, ``session``, ``since`` and ``expires_at``, of a deferral ``deferred_by`` and
         ``deferred_because``. ``facet_values`` has the wanted value of each filtered facet, by the names of
         ``count_cases_by_facets``; for ``agents`` the name of one agent. ``order`` is
-        ``worst``, ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after pending
+        ``errors`` (the most per minute first), ``worst``, ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after pending
         ones, completed ones last. The cases ``left_out_ids`` are not listed, those of ``added_ids`` in addition to the
         page, whether or not they match. With ``known_matching_count``, pages of the second half are counted from the end,
         which takes at most half as long.
@@ -172,7 +175,7 @@ class CaseList:
         )
         forward_order, backward_order = _SORT_ORDERS[order]
         sort_columns = (database_tables.cases.c.standing, *forward_order)
-        if order == "worst" and not (name_search or facet_values or include_finished):
+        if order in _PARTIALLY_INDEXED_ORDERS and not (name_search or facet_values or include_finished):
             page_ids = page_ids.where(database_tables.UNFINISHED_CONDITION)
         if known_matching_count is not None and offset > known_matching_count // 2:
             remaining = max(known_matching_count - offset, 0)
@@ -209,7 +212,7 @@ class CaseList:
             )
             .order_by(*sort_columns)
         )
-        is_sorted_from_index = order != "worst" and facet_values.keys() <= _INDEXED_FACETS
+        is_sorted_from_index = order not in _PARTIALLY_INDEXED_ORDERS and facet_values.keys() <= _INDEXED_FACETS
         with (
             self._database.open_index_scan_connection()
             if is_sorted_from_index
@@ -307,6 +310,7 @@ def _build_task_conditions(tasks: Sequence[str]) -> list[sa.ColumnElement[bool]]
 def _build_ascending_columns(row: Any, order: str) -> list[sa.ColumnElement[Any]]:
     """Build an order's columns, all ascending but the first of ``newest``."""
     first_columns = {
+        "errors": [-row.errors_per_minute],
         "oldest": [sa.func.coalesce(row.created_at, "~")],
         "newest": [sa.func.coalesce(row.created_at, "")],
         "name": [row.folded_name],

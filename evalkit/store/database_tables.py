@@ -103,6 +103,8 @@ cases = sa.Table(
     # File name and case id as a search compares them, folded by Python: each database would fold differently.
     sa.Column("folded_name", CodePointText, nullable=False, server_default=""),
     sa.Column("folded_id", CodePointText, nullable=False, server_default=""),
+    # Errors that a minute of an expert is expected to find; infinite with a BLOCKER that a rule found.
+    sa.Column("errors_per_minute", sa.Float, nullable=False, server_default="0"),
     # 0 pending or open, 1 the same and drawn at random, 2 deferred, 3 finished: the order of the queue.
     sa.Column(
         "standing",
@@ -125,17 +127,23 @@ cases = sa.Table(
         *("standing", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id", "task"),
         sqlite_where=UNFINISHED_CONDITION,
     ),
+    sa.Index(
+        "ix_cases_errors",
+        *("standing", sa.desc("errors_per_minute"), sa.desc("blocker"), sa.desc("major"), sa.desc("minor")),
+        *("case_id", "task"),
+        sqlite_where=UNFINISHED_CONDITION,
+    ),
     # The columns that a page of the queue is counted, searched and sorted by, in the order of the counting.
     sa.Index(
         "ix_cases_told",
         *("standing", "told", "created_at", "folded_name", "folded_id", "told_severity"),
-        *("pages", "blocker", "major", "minor", "doc_id", "case_id", "task"),
+        *("pages", "errors_per_minute", "blocker", "major", "minor", "doc_id", "case_id", "task"),
     ).ddl_if(dialect="postgresql"),
     # The same and all filters: if a column is missing, SQLite looks up each row, which takes longer than sorting.
     sa.Index(
         "ix_cases_asked",
         *("standing", "told", "created_at", "folded_name", "folded_id", *FACET_COLUMNS.values()),
-        *("pages", "blocker", "major", "minor", "doc_id", "case_id", "task"),
+        *("pages", "errors_per_minute", "blocker", "major", "minor", "doc_id", "case_id", "task"),
     ).ddl_if(dialect="sqlite"),
 )
 
@@ -146,6 +154,12 @@ closings = sa.Table(
     sa.Column("reviewer", CodePointText, nullable=False, index=True),
     sa.Column("closed_at", CodePointText, nullable=False, index=True),
     sa.Column("seconds_active", sa.Float),
+    sa.Column("pages_seen", sa.Integer, nullable=False, server_default="0"),
+    # The codes of the issues that the reviewer judged, joined by commas.
+    sa.Column("confirmed", CodePointText, nullable=False, server_default=""),
+    sa.Column("dismissed", CodePointText, nullable=False, server_default=""),
+    # Stated risk of each segment's type, and 1 if the reviewer changed it: ``0.05:0,0.3:1``.
+    sa.Column("type_outcomes", CodePointText, nullable=False, server_default=""),
 )
 
 claims = sa.Table(

@@ -134,15 +134,12 @@ class OutputIndex:
             for table in (database_tables.cases, database_tables.deferrals, database_tables.replies):
                 connection.execute(sa.delete(table).where(table.c.case_id.in_(case_ids)))
 
-    def record_closed_case(
-        self, case_id: str, reviewer: str, closed_at: str, seconds_active: float | None = None
-    ) -> None:
-        """Record who closed a case, when, and in how many seconds (None: not measured).
+    def record_closed_case(self, row: Mapping[str, Any]) -> None:
+        """Record a closed case: who closed it when, in how many seconds, and the verdicts.
 
-        If the case is closed again, the new record replaces this one.
+        ``row`` has the columns of the table ``closings``. If the case is closed again, it replaces the earlier record.
         """
-        row = {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at, "seconds_active": seconds_active}
-        self._database.execute(self._database.build_upsert(database_tables.closings, row))
+        self._database.execute(self._database.build_upsert(database_tables.closings, dict(row)))
 
     def remove_closed_case(self, case_id: str) -> None:
         """Remove the record that a case was closed, because it was reopened."""
@@ -195,6 +192,14 @@ class OutputIndex:
             row.reviewer == reviewer, row.closed_at >= since, row.seconds_active > 0
         )
         return self._database.fetch_column(query)
+
+    def list_closings(self) -> list[dict[str, Any]]:
+        """List all closings, each with the case's kind, source and review reason, in no order."""
+        case_columns = (database_tables.cases.c[name] for name in ("kind", "source", "review_reason"))
+        query = sa.select(database_tables.closings, *case_columns).join(
+            database_tables.cases, database_tables.cases.c.case_id == database_tables.closings.c.case_id
+        )
+        return self._database.fetch_rows(query)
 
     def delete_document_rows(
         self, doc_id: str, case_ids: Iterable[str], document_sha256: str | None, pseudonym_by_case_id: Mapping[str, str]

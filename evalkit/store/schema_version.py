@@ -11,7 +11,7 @@ from evalkit.errors import StoreError
 from evalkit.store import database_tables
 
 #: Version of the tables. Increase it when a table changes, and migrate older databases.
-SCHEMA_NUMBER = 2
+SCHEMA_NUMBER = 3
 
 #: Task of the cases of a version 1 database, whose list had no tasks; ``evalkit reindex`` reads it from the packets.
 _TASK_OF_OLDER_CASES = {"classification": "clinical", "statement_template": "bank"}
@@ -40,32 +40,31 @@ def create_or_verify_tables(engine: sa.Engine, acquire_lock: Callable[[sa.Connec
         number = require_known_tables_or_none(connection)
         if number == SCHEMA_NUMBER:
             return
-        older_cases = _take_cases_of_version_1(connection) if number else []
+        changed_tables = (database_tables.cases, database_tables.closings)
+        older_rows = {table: _take_older_rows(connection, table) for table in changed_tables if number}
         database_tables.metadata.create_all(connection)
         database_tables.schema_number.create(connection, checkfirst=True)
-        if older_cases:
-            connection.execute(sa.insert(database_tables.cases), older_cases)
+        for table, rows in older_rows.items():
+            if rows:
+                connection.execute(sa.insert(table), rows)
         connection.execute(sa.delete(database_tables.schema_number))
         connection.execute(sa.insert(database_tables.schema_number).values(number=SCHEMA_NUMBER))
 
 
-def _take_cases_of_version_1(connection: sa.Connection) -> list[dict[str, Any]]:
-    """Drop the list of cases, whose columns changed, and return its rows with a task."""
-    columns = [column.name for column in database_tables.cases.columns if column.computed is None]
+def _take_older_rows(connection: sa.Connection, table: sa.Table) -> list[dict[str, Any]]:
+    """Drop a table whose columns changed, and return its rows; a case gets a task."""
+    columns = [column.name for column in table.columns if column.computed is None]
     rows = [
         {name: row[name] for name in columns if name in row}
-        for row in connection.execute(sa.text("SELECT * FROM cases")).mappings()
+        for row in connection.execute(sa.select(sa.text("*")).select_from(sa.text(table.name))).mappings()
     ]
-    connection.execute(sa.text("DROP TABLE cases"))
-    return [
-        row
-        | {
-            "task": _TASK_OF_OLDER_CASES.get(
-                row["kind"], "clinical" if row["dominant_type"] in _CLINICAL_CASE_TYPES else "tax"
-            )
-        }
-        for row in rows
-    ]
+    table.drop(connection)
+    return [_find_task(row) | row if table is database_tables.cases else row for row in rows]
+
+
+def _find_task(row: dict[str, Any]) -> dict[str, str]:
+    is_clinical = row["dominant_type"] in _CLINICAL_CASE_TYPES
+    return {"task": _TASK_OF_OLDER_CASES.get(row["kind"], "clinical" if is_clinical else "tax")}
 
 
 def require_known_tables_or_none(connection: sa.Connection) -> int | None:

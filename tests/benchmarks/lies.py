@@ -191,7 +191,7 @@ SOURCE_FOLDS = {
 PACKETS_A_FOLD = 150
 
 
-def try_packets() -> Iterator[Trial]:
+def judge_packets() -> Iterator[tuple[str, Packet, ClassificationOutcome]]:
     """Packets drawn from labelled texts, classified and verified by weights that saw nothing of their sources."""
     texts = examples()
     all_texts = collect_classifier_texts()
@@ -204,11 +204,14 @@ def try_packets() -> Iterator[Trial]:
         embedded = judged.known(fold, drawn.joins(without=fold))
         with use_weights(Unseen(embedded, act_learning.learn_without(act_judged, sources))):
             for number, packet in enumerate(packets):
-                outcome = verify(packet.bundle)
-                is_right = has_said(outcome, packet.truth)
-                name = f"fold {fold} packet {number}"
-                ranked = rank_pages(outcome, packet)
-                yield Trial("drawn packets, source not seen", name, is_right, outcome, ranked)
+                yield f"fold {fold} packet {number}", packet, verify(packet.bundle)
+
+
+def try_packets() -> Iterator[Trial]:
+    """Each drawn packet with the embedded model's answer."""
+    for name, packet, outcome in judge_packets():
+        is_right = has_said(outcome, packet.truth)
+        yield Trial("drawn packets, source not seen", name, is_right, outcome, rank_pages(outcome, packet))
 
 
 def rank_pages(outcome: ClassificationOutcome, packet: Packet) -> RankedDocument:

@@ -33,6 +33,9 @@ from evalkit.review import SMEReviewHelper
         ["export", "--split", "1.5"],
         ["sample", "1", "--seeded"],
         ["sample", "1", "--seeded", "--by", "type"],
+        ["sample"],
+        ["sample", "1", "--for", "1"],
+        ["sample", "--for", "1", "--by", "type"],
         ["challenge"],
         ["challenge", "gone.pdf"],
         ["challenge", "output", "--kinds", "nonsense"],
@@ -303,3 +306,42 @@ def test_show_says_why(demo_run: RunSummary) -> None:
     unread = json.loads(evalkit_command("show", "poor_scan", "--why", "--json", "--output", output).stdout)
     assert unread["why"] is None
     assert "why" not in json.loads(evalkit_command("show", "doc2_6", "--json", "--output", output).stdout)
+
+
+def test_run_records_what_blind_audits_prove(tmp_path: Path) -> None:
+    pages, output = tmp_path / "pages", tmp_path / "output"
+    pages.mkdir()
+    for number in range(9):
+        (pages / f"note{number}.txt").write_text(
+            "Progress note. The patient was seen in clinic today for follow up. "
+            f"Assessment and plan: continue treatment. Visit {number}."
+        )
+    environment = {
+        "EVALKIT_AUDIT_RATE_START": "1.0",
+        "EVALKIT_CERTIFICATE__MAX_ERROR_RATE": "0.6",
+    }
+    command = ("run", str(pages), "--output", str(output))
+    assert "Certified" not in evalkit_command(*command, **environment).stderr
+    helper = SMEReviewHelper(output, "dr_lee")
+    for number in range(9):
+        helper.save_review(f"note{number}", agrees=True)
+        review_file = output / f"reviews/note{number}/0001.json"
+        review = json.loads(review_file.read_text())
+        review_file.write_text(json.dumps(review | {"shown": review["shown"] | {"agent": False}}))
+    shown = evalkit_command(*command, **environment)
+    assert "Certified: all documents. At most 60 % of the accepted documents are wrong" in shown.stderr
+    events = [json.loads(file.read_text()) for file in sorted((output / "events").iterdir())]
+    assert [event["kind"] for event in events] == ["certified", "certified"]
+    report = json.loads(evalkit_command("report", "--output", str(output), "--json", **environment).stdout)
+    (table,) = next(section for section in report["sections"] if section["title"] == "Certificate")["tables"]
+    assert [row["certified"] for row in table["rows"]] == [True, True]
+    withdrawn = evalkit_command(*command, **(environment | {"EVALKIT_CERTIFICATE__MAX_ERROR_RATE": "0.01"}))
+    assert "Certificate withdrawn: all documents. " in withdrawn.stderr
+
+
+def test_sample_says_how_many_audits_a_precision_takes(demo_run: RunSummary) -> None:
+    shown = evalkit_command("sample", "--for", "1", "--output", str(demo_run.output))
+    assert "more audits show the error rate of accepted documents to ± 1 points" in shown.stdout
+    data = json.loads(evalkit_command("sample", "--for", "1", "--json", "--output", str(demo_run.output)).stdout)
+    assert data["half_width"] == 0.01
+    assert data["more_audits"] > 100

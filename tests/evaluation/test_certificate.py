@@ -289,6 +289,22 @@ def test_document_decided_again_after_its_audit_proves_nothing():
     assert certify(build_audits(100, decided_at="2026-06-01T00:00:00Z")) == []
 
 
+def test_run_that_decides_reviewed_documents_again_proves_nothing():
+    """Its documents that were not drawn would look as if they had passed."""
+    again = {"run_started_at": "2026-06-01T00:00:00Z", "decided_at": "2026-06-01T00:00:00Z"}
+    not_drawn = {
+        "truth": None,
+        "reviews": (),
+        "review_reason": None,
+        "truth_status": "unseen",
+        "inclusion_probability": 0.5,
+    }
+    earlier = [*build_audits(50, **again), *build_audits(50, first=50, **again, **not_drawn)]
+    assert certify(earlier) == []
+    later = build_audits(30, first=100, run_started_at="2026-06-02T00:00:00Z")
+    assert [one.accepted_count for one in certify([*earlier, *later])] == [30, 30]
+
+
 def build_brake(stratum: str) -> LoggedEvent:
     return LoggedEvent(
         kind="braked",
@@ -318,15 +334,20 @@ def test_order_of_answers_changes_nothing():
 def test_grants_and_withdrawals_are_logged_once(tmp_path: Path):
     output_folder = open_folder(tmp_path)
 
-    def record(documents, now):
+    def record(documents, now, settings=TOLERANT):
         return record_certificate_changes(
-            output_folder, replace(study(*documents), events=tuple(read_events(output_folder))), now, TOLERANT
+            output_folder, replace(study(*documents), events=tuple(read_events(output_folder))), now, settings
         )
 
     assert record(build_audits(20), "2026-01-02T00:00:00Z") == []
     granted = record(build_audits(100), "2026-01-03T00:00:00Z")
     assert [(event.kind, event.stratum) for event in granted] == [("certified", ""), ("certified", STRATUM.name)]
     assert record(build_audits(110), "2026-01-04T00:00:00Z") == []
+    looser = CertificateSettings(max_error_rate=0.06)
+    assert [event.facts["max_error_rate"] for event in record(build_audits(110), "2026-01-04T01:00:00Z", looser)] == [
+        0.06
+    ] * 2
+    assert record(build_audits(110), "2026-01-04T02:00:00Z")[0].facts["max_error_rate"] == TOLERANT.max_error_rate
     withdrawn = record(build_audits(110, wrong=range(90, 110)), "2026-01-05T00:00:00Z")
     assert [event.kind for event in withdrawn] == ["certificate_withdrawn"] * 2
     facts = granted[0].facts

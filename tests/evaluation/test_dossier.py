@@ -148,9 +148,22 @@ def test_a_change_of_the_dossier_is_named(folder: Path, pattern: str, replacemen
         assert ("its seal does not fit its content" in faults) is not is_sealed_again
 
 
+def test_bytes_that_are_no_text_are_told(folder: Path) -> None:
+    content = (folder / "dossier.html").read_bytes()
+    for word in (b"Local validation", b'"made_at"', b'<code id="seal">'):
+        (folder / "dossier.html").write_bytes(content.replace(word, word[:-1] + b"\x88"))
+        assert "its seal does not fit its content" in {fault.what for fault in check(folder).faults}
+
+
 def test_a_dossier_that_cannot_be_read_is_told(folder: Path) -> None:
     (folder / "dossier.html").write_bytes(b"\xff<html>")
     assert len(check(folder).faults) == 3
+
+
+def test_without_the_salt_nothing_is_compared_or_written(folder: Path) -> None:
+    (folder / "output/patient_salt.json").unlink()
+    assert set(list_faults(folder)) == {"patient_salt.json"}
+    assert not (folder / "output/patient_salt.json").exists()
 
 
 CHANGES: dict[str, tuple[Change, str]] = {

@@ -79,9 +79,10 @@ def test_nothing_on_the_screen_tells_it_from_another_case(
     }
     assert all(getattr(case, name) == getattr(plain, name) for name in said)
     shown, ordinary = case.packet.model_dump(), plain.packet.model_dump()
-    assert {name for name in shown if shown[name] != ordinary[name]} <= {
-        *("case_id", "doc_id", "document_bundle_path", "classification", "production_differs"),
+    assert {name for name in shown if shown[name] != ordinary.get(name)} <= {
+        *("case_id", "doc_id", "document_bundle_path", "classification", "production_differs", "review_plan"),
     }
+    assert case.packet.asked_parts == (), "asked only about other parts, nobody could notice the fault"
 
 
 def test_looking_it_up_by_name_tells_what_the_screen_tells(

@@ -375,9 +375,10 @@ def test_who_closed_what_can_be_rebuilt_from_the_files(build: Any, workspace: An
     workspace.helper().reopen("b", "it can be read after all")
     assert workspace.index.count_closed_cases() == 1
     closings = list(derive_closed_case_rows(workspace.files))
-    assert closings == [{"case_id": "a", "reviewer": "dr_lee", "closed_at": SINCE, "seconds_active": 0.0}]
+    measured = {"seconds_active": 0.0, "pages_seen": 0, "confirmed": "", "dismissed": "", "type_outcomes": ""}
+    assert closings == [{"case_id": "a", "reviewer": "dr_lee", "closed_at": SINCE} | measured]
     workspace.index.rebuild(
-        [], [], [*closings, {"case_id": "z", "reviewer": "dr_kim", "closed_at": SINCE, "seconds_active": None}]
+        [], [], [*closings, closings[0] | {"case_id": "z", "reviewer": "dr_kim", "seconds_active": None}]
     )
     assert (workspace.index.count_closed_cases(), workspace.index.count_closed_cases(reviewer="dr_lee")) == (2, 1)
 

@@ -53,6 +53,14 @@ def test_a_signature_fits_only_its_own_record(case: Any, workspace: Any) -> None
             assert changed.compute_record_digest() != stored["signature"]["record_sha256"], key
 
 
+def test_reopening_is_signed_too(case: Any, workspace: Any) -> None:
+    helper = workspace.helper()
+    helper.save_review("doc2_6", agrees=True)
+    helper.reopen("doc2_6", "look again")
+    signature = workspace.files.read_json("reviews/doc2_6/0002.json")["signature"]
+    assert signature["meaning"] == load_signature_meanings()["reopened"]
+
+
 def test_reviews_without_a_signature_are_read(case: Any, workspace: Any) -> None:
     workspace.helper().save_review("doc2_6", agrees=True)
     path = workspace.root / "reviews/doc2_6/0001.json"

@@ -77,13 +77,15 @@ from evalkit.extraction.report_extraction import (
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding.locate import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, ShippedAgent
+from evalkit.review.kinds.classification import _build_question
 from evalkit.review.kinds.statement_template import _convert_template_issue
 from evalkit.review.plain_sentences import MAX_SENTENCE_LENGTH, describe_issue, load_plain_sentences
+from evalkit.review.review_plan import AskedPart
 from evalkit.statements.review_cycles import ReportedIssue
 from evalkit.statements.reviewer_report import IssueEvidence, TemplateIssue, TemplateIssueCategory
 
 PACKAGE = Path(evalkit.__file__).parent
-CODE = re.compile(r"(?:V[1-4]|READER|EXTRACTION)-[A-Z]+(?:-[A-Z]+)*")
+CODE = re.compile(r"(?:V[1-4]|READER|EXTRACTION|CLASSIFIER)-[A-Z]+(?:-[A-Z]+)*")
 RAISING = re.compile(r"\b(?:Issue\.create|build_issue|FormIssue)\(")
 #: Words of the pipeline, which a clinician need not know.
 BANNED = re.compile(
@@ -389,6 +391,14 @@ def iter_template_issues() -> Iterator[Issue]:
                 yield _convert_template_issue(ReportedIssue(issue=fault, reported_by=("layout_geometry",)))
 
 
+def iter_questions() -> Iterator[Issue]:
+    """The questions of a case that asks about parts of which no check doubts."""
+    parts = [segment(1, 1, 1, OTHER, compose_single_type(OTHER)), segment(2, 2, 3, NOTE, compose_single_type(NOTE))]
+    answer = parse_answer(compose_answer(*parts, overall=NOTE, shares={OTHER: 0.33, NOTE: 0.67}))
+    for part in ("boundary:2", "boundary:3", "segment:2"):
+        yield _build_question(AskedPart(part=part, risk=0.12, pages=(2,)), answer)
+
+
 @pytest.fixture(scope="module")
 def issues() -> list[Issue]:
     failures = [build_agent_failure_issue(agent, "it timed out") for agent in sorted(FAILING_AGENTS)]  # type: ignore[arg-type]
@@ -397,6 +407,7 @@ def issues() -> list[Issue]:
         *iter_reader_issues(),
         *iter_field_issues(),
         *iter_template_issues(),
+        *iter_questions(),
         *failures,
     ]
 

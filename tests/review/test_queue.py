@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -137,6 +138,18 @@ def test_rows_are_ordered_as_asked(many: Any, open_tab: Any, sort: Any, key: Any
     assert [key(row) for row in rows] == sorted(key(row) for row in rows)
 
 
+@pytest.mark.both_databases
+def test_most_errors_per_minute_come_after_computed_blockers(workspace: Any, open_tab: Any) -> None:
+    for case_id, per_minute in (("a", 0.1), ("b", math.inf), ("c", 2.5), ("d", math.inf), ("e", 0.1)):
+        put(workspace, case_id, errors_per_minute=per_minute, blocker=int(case_id == "d"), minor=int(case_id == "e"))
+    lee = open_tab("dr_lee")
+    assert ids(lee.load_queue_page()) == ["d", "b", "c", "e", "a"]
+    assert [ids(lee.load_queue_page(QueueQuery(rows=2, page=page))) for page in range(3)] == [
+        ["d", "b"], ["c", "e"], ["a"],
+    ]  # fmt: skip
+    assert ids(lee.load_queue_page(QueueQuery(show_finished=True))) == ["d", "b", "c", "e", "a"]
+
+
 @pytest.fixture
 def alike(workspace: Any) -> Any:
     """13 cases, of which several are equal in all but their names, and some of an age that is not known."""
@@ -146,6 +159,7 @@ def alike(workspace: Any) -> Any:
             f"case_{number:02d}",
             pdf_filename=f"fax_{number % 3}.pdf",
             pages=number % 2,
+            errors_per_minute=number % 3 / 7,
             blocker=number % 2,
             review_status=("pending", "completed", "deferred", "in_review")[number % 4],
             created_at=None if number % 3 == 0 else f"2025-02-0{number % 3}T10:00:00+00:00",

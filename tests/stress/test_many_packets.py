@@ -24,6 +24,7 @@ from stress.test_many_reviewers import in_earnest
 
 from evalkit.pipeline import reindex as rebuilding
 from evalkit.review import QueueQuery, ReviewSession
+from evalkit.review.case_files import read_packet
 from evalkit.review.queue import FILTER_VALUES
 from evalkit.review.roster import ReviewerRoster
 
@@ -69,6 +70,7 @@ VIEWS = {
     "a search for nothing": QueueQuery(search="no such file"),
     "finished too": QueueQuery(show_finished=True),
     "the twentieth page": QueueQuery(page=19),
+    "worst": QueueQuery(sort="worst"),
     "the last page": QueueQuery(page=2**31),
     **{f"the last {order}": QueueQuery(sort=order, page=2**31) for order in ("oldest", "newest", "name", "pages")},
     "the last but one, finished too": QueueQuery(show_finished=True, rows=70, page=3),
@@ -128,13 +130,14 @@ def test_index_of_300_cases_equals_the_files(tmp_path: Path) -> None:
         "dr_kim", role="analyst"
     )  # to whom no samples come
     desk = ReviewSession(open_folder(output), "dr_kim", "tab", clock=lambda: NOW)
+    worths = {one.case_id: read_packet(open_folder(output), one.case_id).errors_per_minute for one in cases}
     for view in VIEWS.values():
         queue = desk.load_queue_page(view)
         wanted = [one for one in cases if _is_in(one, view)]
         assert queue.matching == len(wanted)
         first = queue.view.page * view.rows
         assert [row.case_id for row in queue.rows] == [
-            one.case_id for one in sorted(wanted, key=lambda one: _place(one, view))[first : first + view.rows]
+            one.case_id for one in sorted(wanted, key=lambda one: _place(one, view, worths))[first : first + view.rows]
         ]
     everything = desk.load_queue_page(QueueQuery(show_finished=True))
     shown = [one for one in cases if not _hides(one)]
@@ -142,7 +145,9 @@ def test_index_of_300_cases_equals_the_files(tmp_path: Path) -> None:
     assert everything.facets["source"] == Counter(one.sort.model for one in cases)
     desk.close()
     expert = ReviewSession(open_folder(output), "dr_lee", "tab", clock=lambda: NOW)
-    assert expert.choose_next_case_id() == min((one for one in cases if not one.is_closed), key=_standing).case_id
+    waiting = [one for one in cases if not one.is_closed]
+    first = min(waiting, key=lambda one: _place(one, QueueQuery(), worths))
+    assert expert.choose_next_case_id() == first.case_id
     expert.close()
 
 
@@ -180,8 +185,9 @@ def _weight(one: Filled) -> tuple[int, int, int, str]:
     )
 
 
-def _place(one: Filled, view: QueueQuery) -> tuple[object, ...]:
+def _place(one: Filled, view: QueueQuery, worths: dict[str, float]) -> tuple[object, ...]:
     own = {
+        "errors": (-worths[one.case_id],),
         "worst": (),
         "oldest": (_moment(one).timestamp(),),
         "newest": (-_moment(one).timestamp(),),

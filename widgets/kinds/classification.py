@@ -41,6 +41,7 @@ class ClassificationController(CaseController):
     @override
     def render_draft(self) -> None:
         self.panel.is_repair_applied = self._is_repair_confirmed()
+        self.panel.is_short = self.case.is_short(self.draft)
         starts = {segment.start_page for segment in self.draft.segments}
         # Both answers are stored as a change: the boundary tells which of them was given.
         self.panel.verdicts |= {
@@ -57,8 +58,10 @@ class ClassificationController(CaseController):
 
     @override
     def choose_first_target_id(self) -> str | None:
-        worst_id = next((issue.issue_id for issue in self.case.packet.open_issues), None)
-        return None if self.case.is_blind else self.case.draft.issue_id or worst_id
+        open_ids = [issue.issue_id for issue in self.case.packet.open_issues]
+        asked_ids = [name for asked in self.case.packet.asked_parts for name in asked.question_ids]
+        first_id = next(iter(asked_ids if self.case.is_short(self.case.draft) else open_ids), None)
+        return None if self.case.is_blind else self.case.draft.issue_id or first_id
 
     @override
     def locate_target(self, target_id: str) -> HighlightedPlace:
@@ -147,10 +150,15 @@ class ClassificationController(CaseController):
         self.draft = self.case.answer_boundary(self.draft, page, begins=bool(message["begins"]))
         undecided = [doubt for doubt in self.case.boundary_doubts if not self._is_decided(doubt)]
         following = next((doubt for doubt in undecided if doubt.page > page), undecided[0] if undecided else None)
-        if following is None:
-            self.screen.save_and_show_draft(self.draft)
-        else:
+        unseen_pages = (
+            self.case.find_unseen_requirements(self.draft).page_numbers if self.case.is_short(self.draft) else ()
+        )
+        if following is not None:
             self.screen.show_target(following.issue_id, following.page)
+        elif unseen_pages:
+            self.screen.show_target(self.panel.selected or None, unseen_pages[0])
+        else:
+            self.screen.save_and_show_draft(self.draft)
 
     def _is_decided(self, doubt: BoundaryDoubt) -> bool:
         judged_ids = {listed.issue_id for listed in self.draft.issue_verdicts}
@@ -188,7 +196,7 @@ class ClassificationController(CaseController):
         is_type_open = get_issue_answers(self.case.get_issue_context(issue_id).issue).effect == "choose_type"
         if issue_id not in verdict_by_id or (is_type_open and verdict_by_id[issue_id] == "confirmed"):
             return None
-        required_ids = self.case.viewing_requirements.issue_ids
+        required_ids = self.case.get_viewing_requirements(self.draft).issue_ids
         next_id = next((required_id for required_id in required_ids if required_id not in verdict_by_id), None)
         if next_id:
             return self.locate_target(next_id).page, next_id
@@ -338,6 +346,9 @@ class ClassificationController(CaseController):
             is_change=True,
         ),
         "repair": Action(toggle_repairable_issues_confirmed, is_change=True),
+        "show_everything": Action(
+            lambda controller, _: controller.draft.model_copy(update={"shows_everything": True}), is_change=True
+        ),
         "mixture": Action(set_mixture, is_change=True),
         "mixture_seen": Action(lambda controller, _: controller.draft.mark_mixture_seen()),
     }

@@ -25,8 +25,9 @@ from evalkit.classification.patient_keys import load_or_create_patient_salt
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord
 from evalkit.errors import EvalkitError, StoreError
+from evalkit.pipeline.audit.verify import IntegrityFault
 from evalkit.pipeline.purge import PurgeRecord, read_purge_records
-from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
+from evalkit.review.attention_checks import get_attention_check_file_name, iterate_check_case_and_doc_ids
 from evalkit.review.case_files import read_review_status
 from evalkit.review.ground_truth import build_silver_ground_truth, find_newest_revision
 from evalkit.review.loaders import read_result
@@ -46,6 +47,7 @@ from evalkit.store import (
     REVIEWS_FOLDER,
     ROSTER_FILE,
     SAMPLE_DRAWS_FOLDER,
+    SITE_WEIGHTS_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
     TEMPLATES_FOLDER,
     OutputFolder,
@@ -66,6 +68,7 @@ COVERED_FOLDERS: Mapping[str, str] = {
     ATTENTION_CHECKS_FOLDER: "attention checks",
     SAMPLE_DRAWS_FOLDER: "draws",
     EVENTS_FOLDER: "events of the log",
+    SITE_WEIGHTS_FOLDER: "proposals of weights",
     PURGE_RECORDS_FOLDER: "records of purges",
     TEMPLATES_FOLDER: "templates",
     TEMPLATE_REVIEWS_FOLDER: "reviews of templates",
@@ -74,14 +77,13 @@ _COVERED_FILES = (ROSTER_FILE, PRODUCTION_LABELS_FILE, INTENDED_USE_FILE)
 #: Files to which entries are added in the course of the work.
 _GROWING_FILES = (ROSTER_FILE, PRODUCTION_LABELS_FILE)
 #: Folders whose files are numbered, and so name no document.
-_NUMBERED_FOLDERS = frozenset((SAMPLE_DRAWS_FOLDER, EVENTS_FOLDER, PURGE_RECORDS_FOLDER))
+_NUMBERED_FOLDERS = frozenset((SAMPLE_DRAWS_FOLDER, EVENTS_FOLDER, SITE_WEIGHTS_FOLDER, PURGE_RECORDS_FOLDER))
 _PREFIX_BY_FOLDER = {PACKETS_FOLDER: "sme_packet_", GROUND_TRUTH_FOLDER: "gt_"}
 _HASH_DIGITS = 12
 _CASE_PATTERN = re.compile(r"[A-Za-z0-9_-]+")
 _STATUS_PATTERN = re.compile(rb'("review_status": ?")[a-z_]+"')
 _SILVER_PATTERN = re.compile(rb'"AUTO_ACCEPTED".*"inclusion_probability": ?([0-9.e-]+)', re.DOTALL)
 _STATUSES = (b"pending", b"in_review", b"deferred", b"completed")
-_NEW_DOSSIER_REMEDY = "Restore the file from a backup, or make a new dossier if the change was intended."
 
 
 class FolderDigests(StrictRecord):
@@ -107,19 +109,10 @@ class FolderDigests(StrictRecord):
 
 
 @dataclass(frozen=True)
-class ChangedFile:
-    """A file that is not as the digests say."""
-
-    file: str
-    what: str
-    remedy: str = _NEW_DOSSIER_REMEDY
-
-
-@dataclass(frozen=True)
 class FolderChanges:
     """Differences of an output folder from earlier digests."""
 
-    changed: tuple[ChangedFile, ...]
+    changed: tuple[IntegrityFault, ...]
     """Files that were changed or removed, except by a purge or by later work."""
     added: Mapping[str, int]
     """Numbers of files that later work added, by what they are, such as ``reviews``."""
@@ -223,6 +216,12 @@ def _hash_entries(hasher: FileNameHasher, name: str, content: bytes) -> tuple[st
 # ------------------------------------------------------------------------------------------------------ comparison
 
 
+def _build_fault(file_name: str, what: str) -> IntegrityFault:
+    return IntegrityFault(
+        file_name, what, "Restore the file from a backup, or make a new dossier if the change was intended."
+    )
+
+
 class FolderComparison:
     """Comparison of an output folder with the digests that were taken of it earlier."""
 
@@ -233,6 +232,7 @@ class FolderComparison:
         self._past_folder = PastOutputFolder(output_folder, recorded, self._hasher)
         self._added = self._present.files.keys() - recorded.files.keys()
         self._reviewed_since = {_get_document_hash(name) for name in self._added if name.startswith(REVIEWS_FOLDER)}
+        self._reviewed_cases = {name.split("/")[1] for name in recorded.files if name.startswith(REVIEWS_FOLDER)}
         self._new_purges = self._read_new_purges()
 
     @property
@@ -248,7 +248,7 @@ class FolderComparison:
 
     def find_changes(self) -> FolderChanges:
         """Tell what was changed or removed from what later work and purges explain."""
-        changed: list[ChangedFile] = []
+        changed: list[IntegrityFault] = []
         notes: list[str] = []
         purged_beginnings = {str(record.sha256)[:_HASH_DIGITS] for record in self._new_purges}
         purged_reviews = {
@@ -266,10 +266,10 @@ class FolderComparison:
                 purged_count += 1
                 if folder == RESULTS_FOLDER and _get_document_hash(name) in self._present.documents:
                     changed.append(
-                        ChangedFile(shown_name, "a record says that it was purged, but the index still lists it")
+                        _build_fault(shown_name, "a record says that it was purged, but the index still lists it")
                     )
                 if folder == REVIEWS_FOLDER and digest not in purged_reviews:
-                    changed.append(ChangedFile(shown_name, "it was changed before the document was purged"))
+                    changed.append(_build_fault(shown_name, "it was changed before the document was purged"))
             elif not is_gone and folder == SAMPLE_DRAWS_FOLDER and self._is_draw_of_purge(name):
                 notes.append(f"{name} was changed, as the purge of a document that it lists does")
             elif not is_gone and name in _GROWING_FILES:
@@ -278,7 +278,7 @@ class FolderComparison:
                 pass  # it follows from the reviews, and `verify_integrity` compares it with them
             elif not (folder == PACKETS_FOLDER and self._is_packet_explained(name, shown_name, is_gone=is_gone)):
                 what = "it is missing" if is_gone else "it was changed"
-                changed.append(ChangedFile(shown_name, f"{what} since the dossier was made"))
+                changed.append(_build_fault(shown_name, f"{what} since the dossier was made"))
         added = Counter(COVERED_FOLDERS.get(name.partition("/")[0], name) for name in self._added)
         return FolderChanges(tuple(changed), added, purged_count, tuple(notes))
 
@@ -289,30 +289,30 @@ class FolderComparison:
     def _is_reviewed_since(self, name: str) -> bool:
         return _get_document_hash(name) in self._reviewed_since
 
-    def _compare_entries(self, name: str, notes: list[str]) -> Iterator[ChangedFile]:
+    def _compare_entries(self, name: str, notes: list[str]) -> Iterator[IntegrityFault]:
         recorded, present = (Counter(digests.entries.get(name, ())) for digests in (self._recorded, self._present))
         lost_count, added_count = (recorded - present).total(), (present - recorded).total()
         if lost_count and not (name == PRODUCTION_LABELS_FILE and self._new_purges):
-            yield ChangedFile(name, f"{lost_count} of its entries were changed or removed since the dossier was made")
+            yield _build_fault(name, f"{lost_count} of its entries were changed or removed since the dossier was made")
         elif added_count or lost_count or name == ROSTER_FILE:
             notes.append(
                 f"{name} was changed: {added_count} entries added, {lost_count} purged, or login codes replaced"
             )
         else:
-            yield ChangedFile(name, "it was changed since the dossier was made")
+            yield _build_fault(name, "it was changed since the dossier was made")
 
     def _is_packet_explained(self, name: str, shown_name: str, *, is_gone: bool) -> bool:
         """Return True if only the packet's status differs, and the status fits the reviews.
 
         True too if it was an attention check that nobody had answered, and that was withdrawn.
         """
-        case_id = PurePath(shown_name).stem.removeprefix(_PREFIX_BY_FOLDER[PACKETS_FOLDER])
-        was_reviewed = any(
-            recorded_name.startswith(f"{REVIEWS_FOLDER}/{self._hasher.hash_text(case_id)}/")
-            for recorded_name in self._recorded.files
+        hashed_case_id, case_id = (
+            PurePath(packet_name).stem.removeprefix(_PREFIX_BY_FOLDER[PACKETS_FOLDER])
+            for packet_name in (name, shown_name)
         )
         if is_gone:
-            return not was_reviewed and self._output_folder.has_file(f"{ATTENTION_CHECKS_FOLDER}/{case_id}.json")
+            is_check = self._output_folder.has_file(get_attention_check_file_name(case_id))
+            return is_check and hashed_case_id not in self._reviewed_cases
         try:
             status = read_review_status(self._output_folder, case_id)
             stored = self._output_folder.read_json(shown_name, max_schema_version=10**6)

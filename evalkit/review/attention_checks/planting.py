@@ -48,7 +48,7 @@ from evalkit.review.attention_checks.records import (
     PlantedFault,
     get_attention_check_file_name,
 )
-from evalkit.review.case_files import read_packet
+from evalkit.review.case_files import read_answering_model_name, read_packet
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
     choose_dominant_type,
@@ -59,6 +59,7 @@ from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.kinds.classification import ClassificationPacket
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.review.packet import SMEPacket
+from evalkit.review.review_plan import ReviewCosts
 from evalkit.store import (
     OutputFolder,
     ground_truth_file_name,
@@ -131,6 +132,11 @@ def plant_and_save_attention_check(
         production_row=packet.production_classification,
         created_at=packet.created_at,  # a case younger than the last run would be recognised by its age
     )
+    # A case that asks only about other parts could not show whether its expert is attentive.
+    plan = shown_packet.plan_review(ReviewCosts(), read_answering_model_name(output_folder, packet))
+    if not _list_parts_with_fault(fault, faulty_answer) <= {asked.part for asked in plan.asked}:
+        plan = plan.model_copy(update={"is_shown_whole": True})
+    shown_packet = shown_packet.model_copy(update={"review_plan": plan})
     attention_check = AttentionCheck(
         doc_id=doc_id,
         fault=fault,
@@ -142,6 +148,17 @@ def plant_and_save_attention_check(
         get_attention_check_file_name(case_id), attention_check.model_dump(mode="json")
     )
     return attention_check if is_new else None
+
+
+def _list_parts_with_fault(fault: PlantedFault, answer: ClassificationOutput) -> set[str]:
+    """List the parts of an answer about which the expert must be asked to notice the fault."""
+    if fault.kind == "type":
+        return {
+            f"segment:{segment.segment_index}"
+            for segment in answer.segments
+            if segment.start_page <= fault.end_page and fault.start_page <= segment.end_page
+        }
+    return {f"boundary:{page}" for page in (fault.shown_start, fault.true_start) if page}
 
 
 def plant_answer_fault(

@@ -28,7 +28,7 @@ from evalkit.classification.schema import (
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION, DocumentBundle
 from evalkit.documents.identity.file_persons import group_stored_pages_by_person
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused
-from evalkit.issue import Issue, IssueSeverity
+from evalkit.issue import Issue, IssueSeverity, sort_by_severity
 from evalkit.review.case import (
     BoundaryDoubt,
     CaseKind,
@@ -65,6 +65,7 @@ from evalkit.review.packet import (
     build_packet_fields,
 )
 from evalkit.review.plain_sentences import describe_issue, get_issue_answers
+from evalkit.review.review_plan import AskedPart, ReviewCosts, ReviewPlan, plan_classification_review
 from evalkit.review.submission import Correction, Submission, build_incomplete_review_error, parse_verdicts
 from evalkit.store import OutputFolder, bundle_file_name, result_file_name
 
@@ -74,7 +75,7 @@ MAJOR, NO_EVIDENCE = IssueSeverity.MAJOR, PresenceLevel.NO_EVIDENCE
 DEFAULT_VOUCHED_PARTS: tuple[ClassificationPart, ...] = ("dominant_type", "segments")
 
 #: Codes of the issues that ask whether a document begins on a page.
-BOUNDARY_CODES = ("V2-BOUNDARY-DOUBT", "V2-PAGE-OVERLAP", "V2-PAGE-GAP")
+BOUNDARY_CODES = ("V2-BOUNDARY-DOUBT", "V2-PAGE-OVERLAP", "V2-PAGE-GAP", "CLASSIFIER-BOUNDARY-UNSURE")
 
 _PART_WORDS: dict[ClassificationPart, str] = {
     "dominant_type": "file type",
@@ -164,10 +165,67 @@ class ClassificationPacket(SMEPacket):
         is_asked_by_check = self.review_reason == "escalated" and self.case_id == self.doc_id and self.open_issues
         return describe_issue(self.open_issues[0]) if is_asked_by_check else self.decision_reason
 
+    @override
+    def plan_review(self, costs: ReviewCosts, source: str = "") -> ReviewPlan:
+        if self.classification is None or self.review_reason != "escalated" or self.case_id != self.doc_id:
+            return super().plan_review(costs, source)
+        required = self.whole_requirements
+        issue_pages = {
+            page for issue in self.open_issues if issue.issue_id in required.issue_ids for page in (issue.page,) if page
+        }
+        whole_pages = {page for page in (*required.page_numbers, *issue_pages) if page <= self.total_pages}
+        return plan_classification_review(
+            self.case_id, self.classification, self.open_issues, whole_pages, self.total_pages, costs, source
+        )
+
+    @property
+    def whole_requirements(self) -> ViewingRequirements:
+        """What must be seen to validate the whole answer: each segment's first page, the issues that escalated."""
+        segments = self.classification.segments if self.classification else ()
+        first_pages = {segment.start_page for segment in segments if 1 <= segment.start_page <= self.total_pages}
+        # For an unknown rule, every open issue is required.
+        is_counted = COUNTED_ISSUES_BY_RULE.get(self.decision_rule, COUNTED_ISSUES_BY_RULE["8"])
+        issue_ids = (issue.issue_id for issue in self.open_issues if is_counted(issue))
+        return ViewingRequirements(page_numbers=tuple(sorted(first_pages)), issue_ids=tuple(issue_ids))
+
+    @override
+    def with_asked_questions(self) -> ClassificationPacket:
+        questions = [_build_question(asked, self.classification) for asked in self.asked_parts if not asked.issue_ids]
+        return self.model_copy(update={"issues": tuple(sort_by_severity([*questions, *self.issues]))})
+
     @property
     @override
     def indexed_type(self) -> str:
         return self.classification.dominant_type_overall or "" if self.classification else ""
+
+
+def _build_question(asked: AskedPart, answer: ClassificationOutput | None) -> Issue:
+    """Build the question about an asked part of which only the program's certainty is low."""
+    segments, (kind, _, number) = answer.segments if answer else (), asked.part.partition(":")
+    facts: dict[str, Any] = {"percent": round(100 * (1 - asked.risk))}
+    if kind == "boundary":
+        begins = any(segment.start_page == int(number) for segment in segments)
+        question = Issue.create(
+            "classifier",
+            "CLASSIFIER-BOUNDARY-UNSURE",
+            MAJOR,
+            f"it is not certain whether a document begins on page {number}",
+            page=int(number),
+            facts=facts | {"doubt": "begins" if begins else "continues"},
+        )
+    else:
+        segment = next(segment for segment in segments if segment.segment_index == int(number))
+        question = Issue.create(
+            "classifier",
+            "CLASSIFIER-TYPE-UNSURE",
+            MAJOR,
+            f"the type of segment {number} is not certain",
+            page=segment.start_page,
+            segment_index=segment.segment_index,
+            document_type=segment.dominant_type,
+            facts=facts | {"pages": format_page_ranges([(segment.start_page, segment.end_page)])},
+        )
+    return question.model_copy(update={"issue_id": asked.part})
 
 
 def _differs_from_production_type(
@@ -199,6 +257,8 @@ class ClassificationCorrection(Correction):
 class ClassificationReviewCase(ReviewCase):
     """An open case about a classification."""
 
+    packet: ClassificationPacket
+
     _changed_sentence = "You have changed the classification: submit it as a correction."
 
     @override
@@ -217,18 +277,44 @@ class ClassificationReviewCase(ReviewCase):
         In a blind case, only the first pages of the segments in the draft as it was opened; ``find_unseen_requirements`` uses
         the current draft instead.
         """
-        if self.is_blind:
-            return _build_blind_requirements(self.draft)
-        segments = self.packet.classification.segments if self.packet.classification else ()
-        first_pages = {segment.start_page for segment in segments if 1 <= segment.start_page <= self.packet.total_pages}
-        # For an unknown rule, every open issue is required.
-        is_counted = COUNTED_ISSUES_BY_RULE.get(self.packet.decision_rule, COUNTED_ISSUES_BY_RULE["8"])
-        issue_ids = (issue.issue_id for issue in self.packet.open_issues if is_counted(issue))
-        return ViewingRequirements(page_numbers=tuple(sorted(first_pages)), issue_ids=tuple(issue_ids))
+        return _build_blind_requirements(self.draft) if self.is_blind else self.packet.whole_requirements
 
     @override
-    def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+    def get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+        if self.is_short(draft):
+            return ViewingRequirements(
+                page_numbers=tuple(sorted({page for asked in self.packet.asked_parts for page in asked.pages})),
+                issue_ids=tuple(
+                    dict.fromkeys(name for asked in self.packet.asked_parts for name in asked.question_ids)
+                ),
+            )
         return _build_blind_requirements(draft) if self.is_blind else self.viewing_requirements
+
+    @override
+    def is_short(self, draft: Draft) -> bool:
+        """Return True if nothing was opened or changed but the parts in doubt."""
+        asked_names = {asked.part for asked in self.packet.asked_parts}
+        if not asked_names or draft.shows_everything:
+            return False
+        asked_pages = {int(part.partition(":")[2]) for part in asked_names if part.startswith("boundary:")}
+        types, agent_types = (
+            {segment.start_page: segment.dominant_type for segment in version.segments}
+            for version in (draft, self._agent_draft)
+        )
+        is_asked_type = {
+            segment.start_page: f"segment:{number}" in asked_names for number, segment in self._numbered_agent_segments
+        }
+        return (
+            (types.keys() ^ agent_types.keys()) <= asked_pages
+            and all(types[page] is agent_types[page] or is_asked_type.get(page) for page in types.keys() & agent_types)
+            and draft.mixture is None
+            and draft.dominant_type in (self._agent_draft.dominant_type, draft.set_dominant_type(None).dominant_type)
+        )
+
+    @property
+    def _numbered_agent_segments(self) -> list[tuple[int, Segment]]:
+        answer = self.packet.classification
+        return [(segment.segment_index, segment) for segment in (answer.segments if answer else ())]
 
     @cached_property
     @override
@@ -288,10 +374,11 @@ class ClassificationReviewCase(ReviewCase):
             page, begins=begins, next_start=seam.next_start if seam and seam.next_start > page else None
         )
         programs = next((segment for segment in self._agent_draft.segments if segment.start_page == page), None)
-        if not begins or programs is None or page in starts:
+        # Nobody knows yet what the new document of a short case is: its first page is on screen, so the expert says it.
+        if not begins or page in starts or (programs is None and not self.is_short(draft)):
             return draft
         position = [segment.start_page for segment in draft.segments].index(page)
-        return draft.set_segment_type(position, programs.dominant_type)
+        return draft.set_segment_type(position, programs.dominant_type if programs else None)
 
     @cached_property
     def _seams_by_page(self) -> dict[int, DisputedSeam]:
@@ -365,8 +452,24 @@ class ClassificationReviewCase(ReviewCase):
             if is_corrected
             else self._choose_vouched_parts(draft)
         )
+        if self.is_short(draft):
+            yield RecordLine(f"You vouch for: {', '.join(self._describe_asked_parts())}", "vouch")
+            yield RecordLine("The rest stays as the program has it; nobody vouches for it", "vouch")
+            return
         part_words = ", ".join(_PART_WORDS[part] for part in parts) or "nothing"
         yield RecordLine(f"You vouch for: {part_words}{quote_words}", "vouch")
+
+    def _describe_asked_parts(self) -> Iterator[str]:
+        """Describe what is asked, for the clinician, in the order of the pages."""
+        pages_by_number = {number: (part.start_page, part.end_page) for number, part in self._numbered_agent_segments}
+        for asked in sorted(self.packet.asked_parts, key=lambda asked: asked.pages):
+            kind, _, number = asked.part.partition(":")
+            if kind == "boundary":
+                yield f"whether a document begins on page {number}"
+            elif kind == "segment":
+                yield f"the type of {format_page_ranges([pages_by_number[int(number)]])}"
+            else:
+                yield "whose pages these are"
 
     def _get_answers(self, draft: Draft) -> ExpertAnswers:
         """Get the draft's answers about the agent's answer; denied types are removed."""
@@ -425,7 +528,7 @@ class ClassificationReviewCase(ReviewCase):
             "agrees": (is_agent_answer_kept and not correction.is_change) or None,
             "corrections": (correction,),
             "vouched": self._choose_vouched_parts(draft) if is_agent_answer_kept else None,
-            "shown": ShownMachineAnswers(agent=not self.is_blind),
+            "shown": ShownMachineAnswers(agent=not self.is_blind, form="short" if self.is_short(draft) else "whole"),
             "segment_flags": tuple(_build_segment_flags(draft)),
         }
 
@@ -475,9 +578,10 @@ class ClassificationReviewCase(ReviewCase):
 
     def _find_gap_in_answer(self, draft: Draft) -> tuple[str, str] | None:
         parts = frozenset(DEFAULT_VOUCHED_PARTS) if self.is_blind else self._find_changed_parts(draft)
-        if not parts and self._corrects_only_evidence(draft):
-            unseen = self._describe_unseen(draft)
-            return (unseen, "Look at what is missing: you vouch for the whole answer.") if unseen else None
+        is_evidence_only = not parts and self._corrects_only_evidence(draft)
+        unseen = self._describe_unseen(draft) if is_evidence_only or self.is_short(draft) else None
+        if unseen or is_evidence_only:
+            return (unseen, "Look at what is missing: you vouch for it.") if unseen else None
         if not parts and not (self.explain_permanent_validation_block() and draft.notes.strip()):
             return (
                 "nothing was changed",
@@ -488,9 +592,11 @@ class ClassificationReviewCase(ReviewCase):
             return f"{page_words} {'have' if page_words.startswith('pages') else 'has'} no type yet", "Choose a type."
         if draft.dominant_type is None and parts != {"mixture"}:
             return "the file has no type yet", "Choose the file's type, or submit “Cannot tell” with a reason."
-        # A blind answer, or one adopted from a colleague, counts only if its author saw the first page of each document.
+        # A blind answer, or one adopted from a colleague, counts only if its author saw the first page of each document;
+        # so does one about a file of which only parts are in doubt.
         unseen_pages = [segment.start_page for segment in draft.segments if segment.start_page not in draft.pages_seen]
-        if unseen_pages and (self.is_blind or self.packet.case_id.endswith(ADJUDICATION_SUFFIX)):
+        is_opened_whole = bool(self.packet.review_plan and self.packet.review_plan.asked) and not self.is_short(draft)
+        if unseen_pages and (self.is_blind or is_opened_whole or self.packet.case_id.endswith(ADJUDICATION_SUFFIX)):
             return (
                 f"{format_page_numbers(unseen_pages)} not yet seen",
                 "Look at the first page of each of your documents.",
@@ -636,6 +742,29 @@ def _choose_vouched_parts(
     return tuple(part for part in CLASSIFICATION_PARTS if part in chosen_parts)
 
 
+def _list_answered_parts(
+    packet: ClassificationPacket, submission: Submission, after: ClassificationOutput
+) -> Iterator[str]:
+    """List the parts of a short case that were asked and seen, by their numbers in the expert's answer.
+
+    A document that begins on a page in doubt, and did not in the program's answer, counts as asked: the expert named its
+    type.
+    """
+    pages_seen, questions_seen = {*submission.pages_seen}, {*submission.evidence_seen}
+    numbers = {segment.start_page: segment.segment_index for segment in after.segments}
+    segments = packet.classification.segments if packet.classification else ()
+    starts = {segment.segment_index: segment.start_page for segment in segments}
+    for asked in packet.asked_parts:
+        kind, _, number = asked.part.partition(":")
+        if not (pages_seen.issuperset(asked.pages) and questions_seen.issuperset(asked.question_ids)):
+            continue
+        if kind != "segment":
+            yield asked.part
+        first_page = int(number) if kind == "boundary" else starts.get(int(number)) if kind == "segment" else None
+        if first_page in numbers and (kind == "segment" or first_page not in starts.values()):
+            yield f"segment:{numbers[first_page]}"
+
+
 class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification]):
     """The kind of case about a document's classification."""
 
@@ -685,6 +814,7 @@ class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification])
                     for flag_row in review.segment_flags
                     if "note" in flag_row and flag_row["start_page"] in first_pages
                 },
+                "shows_everything": review.shown.form == "whole",
                 "boundaries_decided": tuple(
                     sorted(int(part.partition(":")[2]) for part in review.vouched if part.startswith("boundary:"))
                 ),
@@ -696,10 +826,11 @@ class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification])
         self, outcome: ReviewOutcome, submission: Submission, packet: ClassificationPacket, bundle: DocumentBundle
     ) -> dict[str, Any]:
         correction = submission.get_correction(ClassificationCorrection)
-        vouched_parts = _choose_vouched_parts(submission.vouched, outcome, correction.parts)
+        is_short = submission.shown is not None and submission.shown.form == "short"
+        vouched_parts = () if is_short else _choose_vouched_parts(submission.vouched, outcome, correction.parts)
         answers = ExpertAnswers(
             packet.classification,
-            packet.issues,
+            packet.with_asked_questions().issues,
             parse_verdicts(packet, submission.issue_verdicts),
             correction.quotes or (),
             removes_types=outcome == "corrected",
@@ -730,10 +861,12 @@ class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification])
                 remedy="Change the verdict or the answer, or pass anyway=True to save both.",
             )
         after = answers.apply_to(answer, keeps_mixture=correction.mixture is not None)
+        asked_parts = list(_list_answered_parts(packet, submission, after)) if is_short else None
+        vouched = answers.choose_vouched_parts(answer, after, asked_parts or vouched_parts)
         return {
             "after": after,
             "repairs_applied": tuple(repairs),
-            "vouched": answers.choose_vouched_parts(answer, after, vouched_parts),
+            "vouched": vouched if asked_parts is None else tuple(part for part in vouched if part in asked_parts),
             "refuted": answers.refuted,
             "changes": tuple(answers.iterate_changes(after)),
         }
@@ -765,7 +898,9 @@ class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification])
         known_patients = packet.classification.patient_keys_by_page_range if packet.classification else {}
         return GroundTruth(
             ground_truth_classification=attach_patient_keys(answer, known_patients),
-            corrected_dominant_type=answer.dominant_type_overall if review.outcome == "corrected" else None,
+            corrected_dominant_type=answer.dominant_type_overall
+            if review.outcome == "corrected" and review.shown.form == "whole"
+            else None,
             **record_fields,
         )
 

@@ -273,7 +273,7 @@ class TemplateReviewCase(ReviewCase):
     @override
     def viewing_requirements(self) -> ViewingRequirements:
         """Pages that the template reads, and shown issues that are critical or high."""
-        return self._get_viewing_requirements(self.draft)
+        return self.get_viewing_requirements(self.draft)
 
     def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
         """Record that a page was on screen, and an issue if its place is on this page."""
@@ -339,7 +339,7 @@ class TemplateReviewCase(ReviewCase):
         return (block_reason.rstrip("."), "Do first what the message names.") if block_reason else None
 
     @override
-    def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+    def get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
         grave_ids = (
             reported_issue.issue.issue_id
             for reported_issue in self.issues_within_caps

@@ -150,8 +150,8 @@ class Screen:
             clear.click()
             clear.wait_for(state="hidden")
         order, finished = self.page.get_by_label("Order", exact=True), self.page.get_by_label("show finished")
-        if order.input_value() != "worst":
-            order.select_option("worst")
+        if order.input_value() != "errors":
+            order.select_option("errors")
         if finished.is_checked():
             finished.uncheck()
             self.page.wait_for_selector(".ek-case-completed", state="detached")

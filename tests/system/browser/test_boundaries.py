@@ -84,7 +84,9 @@ def review_server(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Ite
                 ).model_copy(update={"issue_id": f"V2-{page:04}"})
                 for page in DOUBTS
             )
-        publish_packet_unless_frozen(files, index, packet.model_copy(update={"issues": issues, "decision_rule": "8"}))
+        publish_packet_unless_frozen(
+            files, index, packet.model_copy(update={"issues": issues, "decision_rule": "8", "review_plan": None})
+        )
     index.close()
     with serve(folder / "output", ["dr_lee", "dr_ito"]) as server:
         yield server
