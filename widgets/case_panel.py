@@ -8,11 +8,11 @@ from typing import Any
 
 import traitlets
 
-from evalkit.classification.schema import PresenceLevel
+from evalkit.classification.schema import PresenceLevel, Segment
 from evalkit.classification.v4_evidence_quality import describe_evidence_quality_score, score_evidence
 from evalkit.issue import Issue, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
-from evalkit.review.case import HighlightStyle, count_issues
+from evalkit.review.case import HighlightStyle, count_issues, count_questions, format_page_numbers
 from evalkit.review.ground_truth import Review
 from evalkit.review.issue_context import ContextParagraph
 from evalkit.review.kinds.extraction import FOUND_VERDICTS
@@ -101,10 +101,12 @@ def _render_short_form(packet: SMEPacket) -> dict[str, Any]:
     question_ids = list(dict.fromkeys(name for asked in packet.asked_parts for name in asked.question_ids))
     certainty_by_part = packet.review_plan.certainty_by_part if packet.review_plan and asked_pages else {}
     percents = {part: round(100 * certainty) for part, certainty in certainty_by_part.items()}
-    questions = f"{len(question_ids)} question{'s' * (len(question_ids) > 1)}"
+    boundaries = sorted(
+        int(asked.part.partition(":")[2]) for asked in packet.asked_parts if asked.part.startswith("boundary:")
+    )
     return {
         "asked": question_ids,
-        "asked_line": f"{questions} · {len(asked_pages)} of {packet.total_pages} pages to look at",
+        "asked_line": f"{count_questions(len(question_ids))} · {len(asked_pages)} of {packet.total_pages} pages to look at",
         "rest_range": " – ".join(f"{percent}" for percent in sorted({min(percents.values()), max(percents.values())}))
         if percents
         else "",
@@ -114,11 +116,18 @@ def _render_short_form(packet: SMEPacket) -> dict[str, Any]:
                 "end": segment.end_page,
                 "type": segment.dominant_type,
                 "percent": percents[f"segment:{segment.segment_index}"],
+                "doubt": _describe_doubtful_edges(segment, boundaries),
             }
             for segment in (packet.classification.segments if packet.classification else ())
             if f"segment:{segment.segment_index}" in percents
         ],
     }
+
+
+def _describe_doubtful_edges(segment: Segment, asked_boundaries: Sequence[int]) -> str:
+    """Say which asked boundaries may change a document that is listed as sure."""
+    pages = [page for page in asked_boundaries if segment.start_page <= page <= segment.end_page + 1]
+    return f", apart from the question about {format_page_numbers(pages)}" if pages else ""
 
 
 def render_closing(case: ReviewCase, outcome_words: Mapping[str, str]) -> dict[str, Any]:

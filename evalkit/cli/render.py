@@ -259,10 +259,11 @@ def render_proposal(outcome: ProposalOutcome) -> Iterator[Printable]:
 
 def render_audits_for_precision(precision: AuditsForPrecision) -> Iterator[Printable]:
     """Render how many more audits a precision of the accepted documents' error rate takes."""
-    known = (
-        f"± {100 * precision.current_half_width:.2g} points after {precision.audit_count} reviewed audits and samples"
+    current, wanted = (
+        f"± {100 * half_width:.2g} percentage point{'s' * (half_width != 0.01)}"
+        for half_width in (precision.current_half_width, precision.half_width)
     )
-    wanted = f"± {100 * precision.half_width:.2g} points"
+    known = f"{current} after {precision.audit_count} reviewed audits and samples"
     if not precision.more_audits:
         yield f"The error rate of accepted documents is already known to {wanted} or better: {known}."
         return

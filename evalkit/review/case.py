@@ -289,12 +289,15 @@ class ReviewCase(ABC):
         if reason := self.explain_permanent_validation_block():
             return reason
         if self.has_expert_changes(draft):
-            return self._changed_sentence
+            gap = self.explain_submission_block(draft) if self.is_short(draft) else None
+            return gap or self._changed_sentence
         return self._describe_unseen(draft)
 
     def _describe_unseen(self, draft: Draft) -> str | None:
         unseen = self.find_unseen_requirements(draft)
         parts = [*count_issues(issue for issue in self.packet.open_issues if issue.issue_id in unseen.issue_ids)]
+        if parts and self.is_short(draft):
+            parts = [count_questions(len(unseen.issue_ids))]
         if unseen.page_numbers:
             parts.append(format_page_numbers(unseen.page_numbers))
         return f"{join_with_and(parts)} not yet seen" if parts else None
@@ -449,6 +452,11 @@ def count_issues(issues: Iterable[Issue]) -> Iterator[str]:
     for severity, group in groupby(issue.severity for issue in issues):
         count = len(list(group))
         yield f"{count} {_SEVERITY_WORDS[severity]}{'s' if count > 1 else ''}"
+
+
+def count_questions(count: int) -> str:
+    """Count questions: ``1 question``, ``2 questions``."""
+    return f"{count} question{'s' if count > 1 else ''}"
 
 
 def format_page_ranges(ranges: Sequence[tuple[int, int]]) -> str:

@@ -341,7 +341,7 @@ def test_run_records_what_blind_audits_prove(tmp_path: Path) -> None:
 
 def test_sample_says_how_many_audits_a_precision_takes(demo_run: RunSummary) -> None:
     shown = evalkit_command("sample", "--for", "1", "--output", str(demo_run.output))
-    assert "more audits show the error rate of accepted documents to ± 1 points" in shown.stdout
+    assert "more audits show the error rate of accepted documents to ± 1 percentage point;" in shown.stdout
     data = json.loads(evalkit_command("sample", "--for", "1", "--json", "--output", str(demo_run.output)).stdout)
     assert data["half_width"] == 0.01
     assert data["more_audits"] > 100

@@ -219,7 +219,7 @@ def test_validating_vouches_only_for_what_was_asked_and_seen(build: Any) -> None
     assert (fields["vouched"], fields["form"]) == (("boundary:6",), "short")
     lines = [line.text for line in case.describe_record(case.draft) if line.kind == "vouch"]
     assert lines == [
-        "You vouch for: whether a document begins on page 6",
+        "You vouch for: a new document begins on page 6",
         "The rest stays as the program has it; nobody vouches for it",
     ]
 
@@ -243,6 +243,7 @@ def test_an_answer_that_changes_the_boundary_vouches_for_it_alone(build: Any) ->
     case = open_case(build, packet)
     draft = see(case.answer_boundary(case.draft, 6, begins=False), [5, 6])
     assert case.is_short(draft)
+    assert "You vouch for: no new document begins on page 6" in [line.text for line in case.describe_record(draft)]
     fields = record(case, packet, draft, validate=False)
     assert (fields["vouched"], fields["form"]) == (("boundary:6",), "short")
     assert [(part.start_page, part.end_page) for part in fields["after"].segments] == [
@@ -255,7 +256,10 @@ def test_a_new_document_needs_a_type_which_is_vouched_for(build: Any) -> None:
     case = open_case(build, packet)
     draft = see(case.answer_boundary(case.draft, 11, begins=True), [10, 11])
     assert case.explain_submission_block(draft) == "pages 11–12 have no type yet"
-    fields = record(case, packet, draft.set_segment_type(4, RADIOLOGY), validate=False)
+    draft = draft.set_segment_type(4, RADIOLOGY)
+    vouched = "You vouch for: a new document begins on page 11; type of pages 11–12: Radiology Report"
+    assert vouched in [line.text for line in case.describe_record(draft)]
+    fields = record(case, packet, draft, validate=False)
     assert (fields["vouched"], fields["form"]) == (("boundary:11", "segment:5"), "short")
 
 

@@ -453,22 +453,25 @@ class ClassificationReviewCase(ReviewCase):
             else self._choose_vouched_parts(draft)
         )
         if self.is_short(draft):
-            yield RecordLine(f"You vouch for: {', '.join(self._describe_asked_parts())}", "vouch")
+            yield RecordLine(f"You vouch for: {'; '.join(self._describe_asked_parts(draft))}", "vouch")
             yield RecordLine("The rest stays as the program has it; nobody vouches for it", "vouch")
             return
         part_words = ", ".join(_PART_WORDS[part] for part in parts) or "nothing"
         yield RecordLine(f"You vouch for: {part_words}{quote_words}", "vouch")
 
-    def _describe_asked_parts(self) -> Iterator[str]:
-        """Describe what is asked, for the clinician, in the order of the pages."""
-        pages_by_number = {number: (part.start_page, part.end_page) for number, part in self._numbered_agent_segments}
+    def _describe_asked_parts(self, draft: Draft) -> Iterator[str]:
+        """Describe what is asked, with the draft's answer, in the order of the pages."""
+        start_by_number = {number: segment.start_page for number, segment in self._numbered_agent_segments}
+        segments = {segment.start_page: segment for segment in draft.segments}
         for asked in sorted(self.packet.asked_parts, key=lambda asked: asked.pages):
             kind, _, number = asked.part.partition(":")
+            page = int(number) if kind == "boundary" else start_by_number.get(int(number or 0), 0)
             if kind == "boundary":
-                yield f"whether a document begins on page {number}"
-            elif kind == "segment":
-                yield f"the type of {format_page_ranges([pages_by_number[int(number)]])}"
-            else:
+                yield f"{'a' if page in segments else 'no'} new document begins on page {page}"
+            if page in segments and (kind == "segment" or page not in start_by_number.values()):
+                pages = format_page_ranges([(segments[page].start_page, segments[page].end_page)])
+                yield f"type of {pages}: {_format_document_type(segments[page].dominant_type)}"
+            if kind == "patients":
                 yield "whose pages these are"
 
     def _get_answers(self, draft: Draft) -> ExpertAnswers:
