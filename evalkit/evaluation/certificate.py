@@ -176,7 +176,7 @@ class Certificate:
             f"{self.first_accepted_at[:10]} to {self.covered_until[:10]} are wrong."
         )
         if self.simulated_count:
-            return f"No certificate: {self.simulated_count} audits were answered by a program, which proves nothing."
+            return f"No certificate: answers by programs prove nothing (audits: {self.simulated_count})."
         if self.is_proven:
             return (
                 f"At most {rate} of the accepted documents are wrong, {sure} sure, at whatever moment you look: {facts}"

@@ -373,7 +373,9 @@ def _build_summary_section(study: Study, events: Sequence[LoggedEvent], basis: D
     return EvaluationSection(
         "summary",
         "In short",
-        "The figures that decide, each explained in its section below. A range in brackets is a 95 % interval.",
+        "The figures that decide, each explained in its section below. A range in brackets is a 95 % interval. A segment is "
+        "one document in a file of several. A stratum is all documents of one type from one source folder; for certificates "
+        "also of one reader, model and set of versions.",
         (EvaluationTable("This site today", pd.DataFrame(rows, columns=["what", "figure"])),),
     )
 

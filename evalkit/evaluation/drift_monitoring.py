@@ -181,7 +181,9 @@ def release_stratum(
         raise UsageError(
             f"{stratum!r} is not braked" + (f"; braked: {', '.join(map(repr, sorted(braked)))}" if braked else ""),
             code="NOT-BRAKED",
-            remedy="Give a stratum as `evalkit run` prints it." if braked else "There is nothing to release.",
+            remedy="Give a stratum as `evalkit run` prints it after `audit release`."
+            if braked
+            else "There is nothing to release.",
         )
     if not reason.strip() or not released_by.strip():
         raise UsageError(
@@ -200,7 +202,7 @@ def describe_brake(brake: LoggedEvent) -> str:
     since = datetime.fromisoformat(str(facts["since"]))
     return (
         f"Braked: {document_type} from {source}: {facts['wrong_count']} of {facts['audit_count']} audits wrong since "
-        f"{since.day} {since:%B}; its accepted documents go to audit. Release: evalkit audit release '{brake.stratum}'"
+        f"{since.day} {since:%B}; its accepted documents go to audit. Release: evalkit audit release '{brake.stratum}' --by NAME --reason TEXT"
     )
 
 

@@ -277,7 +277,7 @@ def _build_certificate_section(study: Study, settings: CertificateSettings) -> E
         "Certificate",
         f"{overall.statement} Each statement holds by itself with the stated certainty, however often you look. It is about "
         "document types, not about segments, and about the documents of the newest run's models, prompts and tables only. "
-        f"It assumes that experts notice {overall.noticed_share:.0%} of the errors in an audit.",
+        f"It assumes that experts notice {100 * overall.noticed_share:.0f} % of the errors in an audit.",
         (EvaluationTable("By type, source, reader, model and versions", pd.DataFrame(rows)),),
     )
 
@@ -631,7 +631,7 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
                         (caught.page_share, share, caught.best_possible_share)
                         for caught, share in zip(ranking.caught_errors, intervals.caught_shares, strict=True)
                     ],
-                    columns=["pages reviewed", "errors caught", "best possible"],
+                    columns=["share of pages reviewed", "errors caught", "best possible share"],
                 ),
             ),
         ),
@@ -644,7 +644,7 @@ def _tabulate_review_yield(review_yield: review_yields.ReviewYield) -> pd.DataFr
             ("escalated documents decided", review_yield.decided_count),
             ("of these with an error found", review_yield.error_count),
             ("precision of escalation", review_yield.precision),
-            ("experts' minutes per error found", review_yield.minutes_per_error),
+            ("experts' minutes per error found", _Minutes(*review_yield.minutes_per_error)),
             ("asked only about the parts in doubt", review_yield.short_count),
             ("opened whole by their expert", review_yield.opened_count),
             ("drawn to be shown whole", review_yield.shown_whole_count),
@@ -652,6 +652,10 @@ def _tabulate_review_yield(review_yield: review_yields.ReviewYield) -> pd.DataFr
         ],
         columns=["measure", "value"],
     )
+
+
+class _Minutes(Estimate):
+    """An estimate in minutes, which is no share."""
 
 
 def _score_wrong_segmentation(document: DocumentRecord) -> float | None:
@@ -886,6 +890,9 @@ def format_cell(value: Any) -> str:
     >>> format_cell(Estimate(0.9, 0.555, 0.9975, 10, "exact")), format_cell(0.25), format_cell(("a", "b")), format_cell(None), format_cell(3.0)
     ('90 % (56–100 %)', '0.25', 'a, b', '–', '3')
     """
+    if isinstance(value, _Minutes) and value.value is not None:
+        upper_text = f"–{value.high:.2g}" if math.isfinite(value.high) else " or more"
+        return f"{value.value:.2g} ({value.low:.2g}{upper_text})"
     if isinstance(value, Estimate):
         interval_text = f"{100 * value.low:.0f}–{100 * value.high:.0f} %"
         return "no data" if value.value is None else f"{100 * value.value:.0f} % ({interval_text})"

@@ -259,7 +259,7 @@ def test_answers_of_programs_certify_nothing():
     simulated = [replace(one, reviews=(replace(one.reviews[0], is_simulated=True),)) for one in build_audits(100)]
     overall = certify(simulated)[0]
     assert (overall.is_proven, overall.is_in_force, overall.simulated_count) == (True, False, 100)
-    assert "which proves nothing" in overall.statement
+    assert "answers by programs prove nothing" in overall.statement
 
 
 def test_missed_attention_checks_widen_the_bound():

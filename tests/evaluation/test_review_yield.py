@@ -10,6 +10,7 @@ import pytest
 from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated_document, labels, study, truth
 
 from evalkit.evaluation.headline_estimates import estimate_headline, is_outside_random_draw, score_agent_type
+from evalkit.evaluation.report import build_report, format_cell
 from evalkit.evaluation.review_yield import measure_review_yield
 from evalkit.evaluation.study import DocumentRecord, add_review_probabilities
 
@@ -44,6 +45,18 @@ def test_without_an_error_the_minutes_for_one_are_unknown() -> None:
         figures = measure_review_yield(study(*documents))
         assert (figures.error_count, figures.minutes_per_error.value) == (0, None)
         assert figures.minutes_per_error.high == math.inf
+
+
+def test_the_report_shows_minutes_and_no_percentage() -> None:
+    segments = [(1, 2, NOTE), (3, 5, GENOMIC)]
+    documents = (
+        decided("right", truth=truth(NOTE, *AGENT.segments), page_risks=(0.1,) * 5),
+        decided("wrong", labels(NOTE, *segments), truth=truth(NOTE, *segments), page_risks=(0.2,) * 5),
+    )
+    report = build_report(study(*documents), made_at="2026-01-01T00:00:00Z")
+    tables = {table.caption: table.frame for section in report.sections for table in section.tables}
+    cells = dict(tables["Yield of the experts' minutes"].itertuples(index=False, name=None))
+    assert format_cell(cells["experts' minutes per error found"]) == "2 (1 or more)"
 
 
 @pytest.mark.parametrize(

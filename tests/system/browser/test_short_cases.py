@@ -106,14 +106,16 @@ def test_only_the_questions_are_asked_and_vouched_for(
     expect(rest.locator("summary")).to_have_text("The program is sure of the rest (95 – 98 %)")
     rest.locator("summary").click()
     assert rest.locator("li").count() == 4
+    expect(rest.locator("li").nth(1)).to_contain_text("95 % sure, apart from the question about page 6")
     screen.shot(shots, "short-rest-1440")
     screen.page.keyboard.press("y")
     screen.page.wait_for_selector(".ek-seam", state="hidden")
     expect(screen.page.locator(".ek-record")).to_contain_text("Page 6")
     screen.settle()
     screen.shot(shots, "short-untyped-1440")
+    expect(screen.page.locator(".ek-state")).to_contain_text("not yet seen")  # no correction can be submitted yet
     screen.page.keyboard.press("3")
-    expect(screen.page.locator(".ek-record")).to_contain_text("Genomic Report")
+    expect(screen.page.locator(".ek-record")).to_contain_text("type of page 6: Genomic Report")
     screen.settle()
     screen.page.keyboard.press("j")
     screen.page.wait_for_selector('.ek-issue[data-issue="segment:5"].ek-selected .ek-seen')
