@@ -19,6 +19,8 @@ SITE_WEIGHTS_FOLDER = "site_weights"
 TEMPLATES_FOLDER = "templates"
 TEMPLATE_REVIEWS_FOLDER = "template_reviews"
 PRODUCTION_LABELS_FILE = "production.json"
+#: Counts of what was new in each run's documents.
+MONITORING_FILE = "monitoring.json"
 PURGE_RECORDS_FOLDER = "purged"
 #: The purge in progress; removed when the purge is finished.
 PURGE_INTENT_FILE = "purging.json"
@@ -72,6 +74,7 @@ NEUTRAL_NAMES = frozenset(
             SITE_WEIGHTS_FOLDER,
             TEMPLATES_FOLDER,
             PRODUCTION_LABELS_FILE,
+            MONITORING_FILE,
             INTENDED_USE_FILE,
             PURGE_RECORDS_FOLDER,
             DATABASE_SCHEMA_FILE,
