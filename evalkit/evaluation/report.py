@@ -84,6 +84,8 @@ _MISSING_SECTION_TEXTS = {
     "types": "No expert has confirmed or corrected a document's type yet, and no file of labels was given.",
     "segments": "No expert has confirmed or corrected a document's segments yet, and no file of labels was given.",
     "doubts": "No expert has confirmed or corrected a document's segments yet, and no file of labels was given.",
+    "certificate": "No document has been accepted yet.",
+    "calibration": "No expert has confirmed or corrected the type of a document with a stated confidence yet.",
     "production": "No document has a label of the production classifier. Give a file of labels with `--production`.",
     "experts": "No case has been reviewed yet.",
     "fields": "No fields have been extracted yet. Run `evalkit extract`, or `evalkit run --extract`.",
