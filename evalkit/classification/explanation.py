@@ -87,7 +87,7 @@ def explain_segment_types(
     """Explain what speaks for and against each type in these segments.
 
     The segments may come from any program; those without a page of the file are left out. ``model_weights`` None: the
-    shipped weights.
+    weights in use.
     """
     scored_pages = [read_page_for_scoring(page, model_weights=model_weights) for page in bundle.pages]
     spans = [(max(segment.start_page, 1), min(segment.end_page, len(scored_pages))) for segment in segments]
@@ -139,7 +139,9 @@ def _rank_reasons(
         )
         for contribution in type_scores.iter_contributions
     )
-    return _sort_reasons(reason for reason in reasons if reason.weight)
+    letterhead = type_scores.letterhead_weights[type_index : type_index + 1]
+    reasons_of_letterhead = [WeightedReason("letterhead that the site knows", odds, ()) for odds in letterhead]
+    return _sort_reasons(reason for reason in (*reasons, *reasons_of_letterhead) if reason.weight)
 
 
 def _sort_reasons(reasons: Iterable[WeightedReason]) -> list[WeightedReason]:

@@ -24,7 +24,7 @@ from evalkit.classification.findings import (
     drop_model_issues_covered_by_rules,
     is_agent_failure_issue,
 )
-from evalkit.classification.offline.model_weights import load_embedded_weights
+from evalkit.classification.offline.model_weights import get_site_weights, load_embedded_weights, use_site_weights
 from evalkit.classification.page_windows import find_issues_within_windows, join_window_answers, split_into_windows
 from evalkit.classification.patient_check import ANY_PATIENT, PATIENT_CODES, PatientExpectation
 from evalkit.classification.primary_classifier import ClassifierQuestion
@@ -123,6 +123,8 @@ class RetryOrchestrator:
         small letters, whose model sees pictures.
         """
         self._model = model or EmbeddedModel()
+        #: Kept here, because a step on another machine does not know which weights are in use.
+        self._site_weights = get_site_weights()
         self._profile = profile
         self._window_characters = window_characters
         self._include_rule_findings = include_rule_findings
@@ -148,7 +150,7 @@ class RetryOrchestrator:
         the model classifies. ``patient_expectation``: number and identity of the patients that the file may be about.
         ``page_images``: pictures of pages for the models that see.
         """
-        with keep_results():
+        with keep_results(), use_site_weights(self._site_weights):
             question_cache = _QuestionCache(self._model, page_images, self.seeing_roles)
             issue_numbering = _IssueNumbering()
             prior_issues = issue_numbering.assign_ids(

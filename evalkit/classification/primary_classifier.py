@@ -145,7 +145,7 @@ def classify_by_embedded_model(
 ) -> ClassificationOutput:
     """Classify pages by the embedded model, deterministically and offline.
 
-    ``pages`` None: all pages. ``model_weights`` None: the shipped weights.
+    ``pages`` None: all pages. ``model_weights`` None: the weights in use.
     """
     scored_pages = [
         read_page_for_scoring(page, model_weights=model_weights) for page in (bundle.pages if pages is None else pages)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
-from evalkit.cli import audit, evaluate, maintenance, review, run, templates
+from evalkit.cli import audit, evaluate, learn, maintenance, review, run, templates
 from evalkit.cli.options import load_settings
 from evalkit.cli.terminal import discard_pending_output, print_notes, redirect_closed_streams_to_null
 from evalkit.errors import EvalkitError, NotFound, UsageError
@@ -39,6 +39,7 @@ for command in (
 ):
     app.command()(command)
 app.add_typer(review.reviewers, name="reviewers")
+app.add_typer(learn.learn, name="learn")
 app.add_typer(audit.audit, name="audit")
 
 

@@ -1,4 +1,4 @@
-"""The commands ``audit verify``, ``audit export`` and ``purge``."""
+"""The commands ``audit verify``, ``audit export``, ``audit release`` and ``purge``."""
 
 from __future__ import annotations
 
@@ -110,6 +110,33 @@ def export(
         print_blocks(ConsoleTable(columns, cells))
     print_notes(*problems)
     raise typer.Exit(1 if problems else 0)
+
+
+@audit.command()
+def release(
+    stratum: Annotated[str, typer.Argument(metavar="STRATUM", help="Braked stratum, as `run` prints it.")],
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Name of the analyst who releases it.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason for the release; stored in the log of events.")],
+    output: Annotated[str | None, create_output_option("Folder or bucket of the run")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Release documents that are braked.
+
+    A brake sends every accepted document of one type and source to audit, because audits showed a rising error rate. It
+    ends by itself when the documents accepted since then are certified. Name and reason are recorded.
+
+    Example: evalkit audit release "Pathology Report | inbox" --by dr_lee --reason "form template updated"
+    """
+    from evalkit.core.clocks import format_zulu_now
+    from evalkit.evaluation.drift_monitoring import describe_release, release_stratum
+    from evalkit.pipeline.event_log import read_events
+
+    output_folder = open_existing_output(output)
+    with output_folder.hold_run_lock():
+        event = release_stratum(
+            output_folder, read_events(output_folder), stratum, reason=reason, released_by=by, now=format_zulu_now()
+        )
+    print_outcome([describe_release(event)], lambda: event.model_dump(mode="json"), as_json=as_json)
 
 
 def purge(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evalkit.evaluation.intervals import Estimate
     from evalkit.evaluation.report import EvaluationReport
     from evalkit.evaluation.run_comparison import OverallAccuracyComparison, PairedAccuracy, RunComparison
+    from evalkit.evaluation.site_learning import ProposalOutcome
     from evalkit.issue import Issue
     from evalkit.llm.model import Usage
     from evalkit.pipeline.fields_run import ExtractSummary
@@ -70,7 +71,7 @@ def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str]
     skipped_note = f", {_format_count(len(summary.skipped), 'file')} skipped" if summary.skipped else ""
     yield f"{_format_count(len(documents), 'document')}: {counts_text}{resumed_note}{skipped_note}"
     yield from _render_usages(summary.by_agent)
-    yield from filter(None, (summary.label_hint, summary.setting_hint))
+    yield from filter(None, (summary.weights_note, summary.label_hint, summary.setting_hint))
     yield summary.timings.format_timing_line(summary.seconds)
     yield f"Results in {summary.output}. Waiting cases: {format_queue_command(summary.output)}"
 
@@ -225,6 +226,35 @@ def render_sample(draw: Draw, by: str, format_queue_command: Callable[[], str]) 
     yield ConsoleTable((by, "accepted", "drawn now", "highest probability"), rows)
     drawn_count = sum(len(stratum.drawn) for stratum in draw.strata)
     yield f"{drawn_count} documents wait in the queue: {format_queue_command()}"
+
+
+def render_proposal(outcome: ProposalOutcome) -> Iterator[Printable]:
+    """Render a proposal of weights: figures of both weights, what was left out, obstacles."""
+    challenge, facts = outcome.challenge, outcome.challenge.facts
+    if "wrong_champion" in facts:
+        yield ConsoleTable(
+            ("later files", "in force", "proposed"),
+            [
+                (label, f"{facts[f'{name}_champion']:g}", f"{facts[f'{name}_challenger']:g}")
+                for label, name in (
+                    ("wrong answers", "wrong"),
+                    ("wrong answers accepted", "wrong_accepted"),
+                    ("right answers sent to experts", "needlessly_escalated"),
+                )
+            ],
+        )
+        yield (
+            f"Judged by {facts['judged_files']} files answered after {facts['cutoff']}, weighted to all files. Only the "
+            f"proposed weights are right on {facts['only_challenger_right']}, only those in force on "
+            f"{facts['only_champion_right']} (McNemar, one-sided p {facts['p_value']:.2g})."
+        )
+    if "learned_documents" in facts:
+        yield f"Learned from {facts['learned_documents']} documents."
+    for row in challenge.left_out:
+        yield f"Left out: {row.answers} answers{f' of {row.who}' if row.who else ''}: {row.reason}"
+    yield from (f"Not to be promoted: {obstacle}" for obstacle in challenge.obstacles)
+    if not challenge.obstacles:
+        yield f"{outcome.file_name} may be promoted: evalkit learn promote --by NAME"
 
 
 def render_audits_for_precision(precision: AuditsForPrecision) -> Iterator[Printable]:

@@ -55,6 +55,7 @@ def show(
     """
     from evalkit.classification.document_result import DocumentFailure
     from evalkit.classification.explanation import explain_as_text_lines, explain_segment_types
+    from evalkit.pipeline.site_weights import use_weights_in_force
     from evalkit.review.case_files import read_packet
     from evalkit.review.kinds import find_case_kind
     from evalkit.review.shown_documents import read_bundle_as_shown, read_result_as_shown
@@ -69,8 +70,9 @@ def show(
         if why and not isinstance(result, DocumentFailure) and result.classification:
             bundle, segments = read_bundle_as_shown(output_folder, doc_id), result.classification.segments
             heading = "\nFor and against each type, by the built-in model:"
-            blocks = chain(blocks, [heading], explain_as_text_lines(bundle, segments))
-            content["why"] = explain_segment_types(bundle, segments).to_json()
+            with use_weights_in_force(output_folder):
+                blocks = chain(blocks, [heading], list(explain_as_text_lines(bundle, segments)))
+                content["why"] = explain_segment_types(bundle, segments).to_json()
         elif why:
             content["why"] = None
     print_outcome(blocks, lambda: content, as_json=as_json)

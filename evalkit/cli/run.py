@@ -27,7 +27,7 @@ from evalkit.cli.options import (
     create_output_option,
     format_queue_command,
     load_settings,
-    open_existing_output,
+    open_output,
 )
 from evalkit.cli.render import render_extract_summary, render_run_estimate, render_run_summary
 from evalkit.cli.spending import run_within_budget
@@ -115,36 +115,46 @@ def run(
         with pipeline.show_progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext() as on_progress:
             return pipeline.run(paths, **options, usd_per_run=limit, on_progress=on_progress)
 
+    _record_monitoring(output, with_certificates=False)  # so that a new brake holds for this run's documents
     summary = run_within_budget(run_with_limit, usd_per_run, estimate_run)
     print_outcome(render_run_summary(summary, format_queue_command), partial(summary.to_json, vars), as_json=as_json)
-    _record_and_print_certificates(str(summary.output))
+    _record_monitoring(str(summary.output), with_certificates=True)
     _exit_with_summary(summary, strict=strict)
 
 
-def _record_and_print_certificates(output: str) -> None:
-    """Log the certificates that the reviews since the last run grant or withdraw."""
+def _record_monitoring(output: str | None, *, with_certificates: bool) -> None:
+    """Log and print brakes, releases and certificates that follow from the reviews since the last run."""
     from evalkit.core.clocks import format_zulu_now
     from evalkit.errors import EvalkitError
     from evalkit.evaluation.certificate import record_certificate_changes
+    from evalkit.evaluation.drift_monitoring import describe_brake, describe_release, record_brake_changes
     from evalkit.evaluation.study import read_folder_study
+    from evalkit.pipeline.drift import find_brakes_by_stratum
     from evalkit.store import REVIEWS_FOLDER
 
-    output_folder = open_existing_output(output)
+    output_folder, settings = open_output(output), load_settings().certificate
     if not output_folder.has_folder(REVIEWS_FOLDER):  # nobody has answered an audit yet
         return
     try:
         with output_folder.hold_run_lock():
-            events = record_certificate_changes(
-                output_folder, read_folder_study(output_folder), format_zulu_now(), load_settings().certificate
-            )
+            now, study = format_zulu_now(), read_folder_study(output_folder)
+            monitored_study = record_brake_changes(output_folder, study, now, settings)
+            new_events = list(monitored_study.events[len(study.events) :])
+            if with_certificates:
+                new_events += record_certificate_changes(output_folder, monitored_study, now, settings)
     except EvalkitError as error:  # the documents are finished; the next run records the certificates
-        print_notes(f"certificates not recorded: {error}")
+        print_notes(f"brakes and certificates not recorded: {error}")
         return
-    for event in events:
-        subject = event.stratum or "all documents"
-        print_notes(
-            f"{'Certified' if event.kind == 'certified' else 'Certificate withdrawn'}: {subject}. {event.facts['statement']}"
-        )
+    for event in new_events:
+        if event.kind == "released":
+            print_notes(describe_release(event))
+        elif event.kind in ("certified", "certificate_withdrawn"):
+            subject = event.stratum or "all documents"
+            print_notes(
+                f"{'Certified' if event.kind == 'certified' else 'Certificate withdrawn'}: {subject}. {event.facts['statement']}"
+            )
+    if with_certificates:
+        print_notes(*map(describe_brake, find_brakes_by_stratum(monitored_study.events).values()))
 
 
 def extract(

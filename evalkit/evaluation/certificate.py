@@ -242,7 +242,7 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
         for document in study.documents
         if document.stratum and document.run_started_at == newest_run
     }
-    repeated_runs = {document.run_started_at for document in study.documents if _is_answered_before_decision(document)}
+    repeated_runs = {document.run_started_at for document in study.documents if is_answered_before_decision(document)}
     current_documents = [
         document
         for document in documents
@@ -258,20 +258,21 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
     for stratum, stratum_documents in groups:
         braked_at = max((event.recorded_at for event in study.events if _is_brake_of(event, stratum)), default="")
         covered = [
-            document for document in stratum_documents if _parse_time(document.decided_at) > _parse_time(braked_at)
+            document for document in stratum_documents if parse_time(document.decided_at) > parse_time(braked_at)
         ]
         if covered:
             certificates.append(_compute_certificate(stratum.name if stratum else "", covered, settings, noticed_share))
     return certificates
 
 
-def _is_answered_before_decision(document: DocumentRecord) -> bool:
+def is_answered_before_decision(document: DocumentRecord) -> bool:
     """Return True if experts had answered before the program decided, in a repeated run.
 
     The program may have learned from the answer. No document of such a run counts: those that were not drawn would
     otherwise stand for all.
     """
-    return any(_parse_time(review.submitted_at) < _parse_time(document.decided_at) for review in document.reviews)
+    decided_at = parse_time(document.decided_at).replace(microsecond=0)  # reviews are stamped in whole seconds
+    return any(parse_time(review.submitted_at) < decided_at for review in document.reviews)
 
 
 def _is_brake_of(event: LoggedEvent, stratum: StratumKey | None) -> bool:
@@ -280,7 +281,8 @@ def _is_brake_of(event: LoggedEvent, stratum: StratumKey | None) -> bool:
     return event.kind == "braked" and is_same
 
 
-def _parse_time(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
+    """Parse a stored time (ISO 8601; UTC unless it says otherwise); empty is long ago."""
     time = datetime.fromisoformat(text or "0001-01-01")
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
@@ -288,14 +290,14 @@ def _parse_time(text: str) -> datetime:
 def _compute_certificate(
     stratum: str, documents: Sequence[DocumentRecord], settings: CertificateSettings, noticed_share: float
 ) -> Certificate:
-    ordered = sorted(documents, key=lambda document: (_parse_time(document.decided_at), document.doc_id))
+    ordered = sorted(documents, key=lambda document: (parse_time(document.decided_at), document.doc_id))
     answers = [judge_audit(document) for document in ordered]
     history = AuditHistory(
         np.array([document.inclusion_probability or 0.0 for document in ordered]),
         np.array([answer in ("wrong", "unanswered") for answer in answers]),
     )
     is_unanswered = np.array([answer == "unanswered" for answer in answers])
-    seconds = [(_parse_time(document.decided_at) - _parse_time("")).total_seconds() for document in ordered]
+    seconds = [(parse_time(document.decided_at) - parse_time("")).total_seconds() for document in ordered]
     days = np.array(seconds) / 86_400
     target = settings.max_error_rate, settings.confidence
     # An error that is known without an audit refutes a rate, too.

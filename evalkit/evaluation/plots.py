@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,6 +20,9 @@ TEXT_COLOUR, GRID_COLOUR, MAIN_COLOUR, ACCENT_COLOUR = "#1f2937", "#d7dbe0", "#0
 SEVERITY_COLOURS = {"BLOCKER": "#b42318", "MAJOR": "#b8740a", "MINOR": "#667085"}
 
 _FIGURE_SIZE = (5.2, 3.4)
+_MARKERS = "os^Dvx+*"
+#: Lowest value of a detector, as a share of its limit, that is drawn.
+_LOWEST_LEVEL = 1e-4
 #: Text options for labels that come from data: text between dollar signs is not rendered as a formula.
 _PLAIN_TEXT = {"parse_math": False}
 
@@ -152,4 +156,20 @@ def plot_histogram(values: Sequence[float], x_label: str, y_label: str = "docume
     """Plot a histogram of the values."""
     figure, axes = _create_axes(x_label, y_label)
     axes.hist(list(values), bins=min(30, max(5, len(values) // 3)), color=MAIN_COLOUR, edgecolor="white")
+    return figure
+
+
+def plot_drift(levels_by_stratum: Mapping[str, Sequence[tuple[datetime, float]]]) -> Figure:
+    """Plot each stratum's detector over time, as a share of its limit."""
+    figure, axes = _create_axes("accepted on", "detector, share of limit", (6.2, 3.8))
+    for number, (stratum, levels) in enumerate(levels_by_stratum.items()):
+        times, shares = zip(*levels, strict=True)
+        # Markers differ, too, so that strata can be told apart without colour.
+        axes.plot(times, shares, marker=_MARKERS[number % len(_MARKERS)], markersize=4, linewidth=1, label=stratum)
+    axes.axhline(1, color=ACCENT_COLOUR, linestyle="--", linewidth=1)
+    axes.set_yscale("log")
+    axes.set_ylim(_LOWEST_LEVEL, None)
+    axes.tick_params(axis="x", labelrotation=30, labelsize=8)
+    for text in figure.legend(fontsize=7, frameon=False, loc="outside upper left", ncols=2).get_texts():
+        text.set_parse_math(False)
     return figure

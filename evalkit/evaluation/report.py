@@ -27,6 +27,7 @@ from evalkit.evaluation import (
     certificate,
     confidence_calibration,
     document_type_scores,
+    drift_monitoring,
     error_ranking,
     headline_estimates,
     plots,
@@ -38,6 +39,7 @@ from evalkit.evaluation import (
 from evalkit.evaluation import (
     review_yield as review_yields,
 )
+from evalkit.evaluation.certificate import parse_time
 from evalkit.evaluation.export import write_private_file
 from evalkit.evaluation.extraction_monitoring import (
     list_alerts,
@@ -50,6 +52,8 @@ from evalkit.evaluation.extraction_monitoring import (
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
+from evalkit.pipeline.drift import RUN_LENGTH
+from evalkit.pipeline.input_monitoring import MEASURES, find_warned_strata, read_monitoring_record
 from evalkit.settings import CertificateSettings
 from evalkit.store import open_output_folder
 
@@ -161,6 +165,7 @@ def build_report(
         _build_processed_section(study),
         _build_headlines_section(study),
         _build_certificate_section(study, certificate_settings),
+        _build_drift_section(study),
         _build_types_section(study),
         _build_segments_section(study),
         _build_patients_section(study),
@@ -274,6 +279,56 @@ def _build_certificate_section(study: Study, settings: CertificateSettings) -> E
         "document types, not about segments, and about the documents of the newest run's models, prompts and tables only. "
         f"It assumes that experts notice {overall.noticed_share:.0%} of the errors in an audit.",
         (EvaluationTable("By type, source, reader, model and versions", pd.DataFrame(rows)),),
+    )
+
+
+def _build_drift_section(study: Study) -> EvaluationSection | None:
+    runs = read_monitoring_record(open_output_folder(study.output)).runs
+    drifts = drift_monitoring.compute_stratum_drifts(study, runs)
+    if not drifts:
+        return None
+    warned_measures = find_warned_strata(runs)
+    rows = [
+        {
+            "documents": drift.stratum,
+            "braked": drift.brake is not None,
+            "audits": drift.audit_count,
+            "wrong": drift.wrong_count,
+            "without answer": drift.unanswered_count,
+            "detector, share of limit": drift.level,
+            "likely since": str(drift.facts.get("since", ""))[:10] or None,
+            "wrong since": drift.facts.get("wrong_count"),
+            "audits since": drift.facts.get("audit_count"),
+            "more audits because of": MEASURES.get(warned_measures.get(drift.stratum, "")),
+        }
+        for drift in drifts
+    ]
+    changes = [
+        (event.recorded_at, event.kind, event.stratum, event.recorded_by, event.facts.get("reason"))
+        for event in study.events
+        if event.kind in ("braked", "released")
+    ]
+    plotted = {
+        drift.stratum: [(parse_time(drift.decided_at[item.position]), item.level) for item in drift.evidence]
+        for drift in drifts
+        if drift.evidence
+    }
+    return EvaluationSection(
+        "drift",
+        "Drift and brakes",
+        "Each group of documents of one type and source has a detector that compares its newest audits with its earlier ones. "
+        "Where it reaches its limit (1), the group is braked: all documents that it accepts are audited until they are "
+        "certified again, or an analyst releases it. Without any change, one false brake is expected in "
+        f"{RUN_LENGTH:,.0f} audits of all groups together, about a year's at 200 documents a day. Unusual "
+        "input alone brakes nothing: it leads to a limited number of further audits, and errors among them count for more.",
+        (
+            EvaluationTable("By type and source", pd.DataFrame(rows)),
+            EvaluationTable(
+                "Brakes and releases",
+                pd.DataFrame(changes, columns=["time", "event", "documents", "recorded by", "reason"]),
+            ),
+        ),
+        (EvaluationFigure("Detector after each wrong answer", plots.plot_drift(plotted)),) if plotted else (),
     )
 
 

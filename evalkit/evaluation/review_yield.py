@@ -113,7 +113,8 @@ def _has_error_outside_doubts(document: DocumentRecord, review: ReviewRecord) ->
     doubted_boundaries = {
         int(part.partition(":")[2]) for part in document.doubtful_parts if part.startswith("boundary:")
     }
-    if (starts_before ^ starts_after) - doubted_boundaries:
+    changed_boundaries = starts_before ^ starts_after
+    if not changed_boundaries <= doubted_boundaries:
         return True
     wrong_pages = {
         page
@@ -124,8 +125,8 @@ def _has_error_outside_doubts(document: DocumentRecord, review: ReviewRecord) ->
         page
         for number, (start, end, _) in enumerate(before.segments, 1)
         for page in range(start, end + 1)
-        # A document that begins at a doubted boundary has a type that the expert is asked for.
+        # What begins, or no longer begins, at a doubted boundary has another type with it.
         if f"segment:{number}" in document.doubtful_parts
-        or any(start < boundary <= page for boundary in doubted_boundaries & starts_after)
+        or any(start <= boundary <= page for boundary in changed_boundaries)
     }
     return not wrong_pages <= doubted_pages | doubted_boundaries

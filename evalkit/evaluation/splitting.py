@@ -132,7 +132,9 @@ def count_types_by_part(
     return pd.DataFrame(counts, index=pd.Index(type_names, name="type", dtype="str"), columns=list(doc_ids_by_part))
 
 
-def group_related_documents(documents: Sequence[GroupingFeatures]) -> list[list[GroupingFeatures]]:
+def group_related_documents(
+    documents: Sequence[GroupingFeatures], overlap_threshold: float = OVERLAP_THRESHOLD
+) -> list[list[GroupingFeatures]]:
     """Group documents that share a patient or text, directly or via others."""
     disjoint_sets = DisjointSet(range(len(documents)))
     index_by_patient: dict[tuple[str, str], int] = {}
@@ -140,7 +142,7 @@ def group_related_documents(documents: Sequence[GroupingFeatures]) -> list[list[
         for patient in document.patient_identifiers:
             disjoint_sets.merge(index, index_by_patient.setdefault(patient, index))
     for index, other_index in _iterate_similar_pairs(
-        [document.shingle_hashes for document in documents], disjoint_sets
+        [document.shingle_hashes for document in documents], disjoint_sets, overlap_threshold
     ):
         disjoint_sets.merge(index, other_index)
     return [[documents[index] for index in sorted(subset)] for subset in disjoint_sets.subsets()]
@@ -189,7 +191,7 @@ class _SharedShingles:
 
 
 def _iterate_similar_pairs(
-    shingle_hashes_by_index: Sequence[_HashArray], disjoint_sets: DisjointSet
+    shingle_hashes_by_index: Sequence[_HashArray], disjoint_sets: DisjointSet, overlap_threshold: float
 ) -> Iterator[tuple[int, int]]:
     """Yield index pairs of documents with nearly equal text.
 
@@ -197,15 +199,15 @@ def _iterate_similar_pairs(
     """
     shingle_counts = np.array([len(shingle_set) for shingle_set in shingle_hashes_by_index], np.int64)
     shared_sets = _collect_shared_shingles(shingle_hashes_by_index)
-    yield from _iterate_adjacent_pairs(shared_sets, shingle_counts)
+    yield from _iterate_adjacent_pairs(shared_sets, shingle_counts, overlap_threshold)
     sets_by_document = group_pairs(
         (index, shingle_set) for shingle_set in shared_sets for index in shingle_set.document_indices.tolist()
     )
     roots = np.array([disjoint_sets[index] for index in disjoint_sets])
     for index, document_sets in sets_by_document.items():
-        # A document that shares more than OVERLAP_THRESHOLD of this text also shares a shingle outside any part of that
+        # A document that shares more than the threshold of this text also shares a shingle outside any part of that
         # size. So the most common shingles are dropped first; if the rest is shared only within the group, skip the count.
-        rare_sets = _drop_most_common_shingles(document_sets, OVERLAP_THRESHOLD * shingle_counts[index])
+        rare_sets = _drop_most_common_shingles(document_sets, overlap_threshold * shingle_counts[index])
         if not any((roots[shingle_set.document_indices] != roots[index]).any() for shingle_set in rare_sets):
             continue
         sharing_documents = np.concatenate([shingle_set.document_indices for shingle_set in document_sets])
@@ -215,7 +217,7 @@ def _iterate_similar_pairs(
         )
         shared_counts = np.bincount(sharing_documents, shared_weights, minlength=len(shingle_hashes_by_index))
         is_similar = (
-            (shared_counts > OVERLAP_THRESHOLD * shingle_counts[index])
+            (shared_counts > overlap_threshold * shingle_counts[index])
             & (shingle_counts >= shingle_counts[index])
             & (roots != roots[index])
         )
@@ -225,7 +227,7 @@ def _iterate_similar_pairs(
 
 
 def _iterate_adjacent_pairs(
-    shared_sets: Sequence[_SharedShingles], shingle_counts: npt.NDArray[np.int64]
+    shared_sets: Sequence[_SharedShingles], shingle_counts: npt.NDArray[np.int64], overlap_threshold: float
 ) -> Iterator[tuple[int, int]]:
     """Yield similar pairs among neighbours in the shared sets, as a fast first pass.
 
@@ -245,7 +247,7 @@ def _iterate_adjacent_pairs(
     )
     pairs, pair_numbers = np.unique(pairs, return_inverse=True)
     first, second = pairs // len(shingle_counts), pairs % len(shingle_counts)
-    is_similar = np.bincount(pair_numbers, pair_weights) > OVERLAP_THRESHOLD * np.minimum(
+    is_similar = np.bincount(pair_numbers, pair_weights) > overlap_threshold * np.minimum(
         shingle_counts[first], shingle_counts[second]
     )
     yield from zip(first[is_similar].tolist(), second[is_similar].tolist(), strict=True)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit.classification.document_result import DocumentFailure, DocumentResult, Failure
@@ -22,6 +23,7 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
 from evalkit.core.timings import FAILED_STEP, Times
+from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import DocumentError, EvalkitError, ExecutorError, RunStopped, StoreError
@@ -39,10 +41,13 @@ from evalkit.pipeline.document_reading import (
     log_and_wrap_unexpected_error,
     read_document_and_save_bundle,
 )
+from evalkit.pipeline.drift import find_brakes_by_stratum
+from evalkit.pipeline.event_log import read_events
 from evalkit.pipeline.executor.protocol import BundleWithTimings, Executor, ReaderConfig
 from evalkit.pipeline.executor.selection import open_executor
 from evalkit.pipeline.field_extraction import FieldExtractionPipeline, load_or_extract_and_publish_fields
 from evalkit.pipeline.fingerprint import collect_versions, compute_fingerprint
+from evalkit.pipeline.input_monitoring import InputMonitor
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.options import RunOptions, resolve_settings
 from evalkit.pipeline.patient_roster import build_patient_expectation
@@ -59,6 +64,8 @@ from evalkit.pipeline.sample_draws import (
     measure_mean_risk_deviation,
     read_probability_by_drawn_doc_id,
 )
+from evalkit.pipeline.site_weights import find_promotions_in_force, use_weights_in_force
+from evalkit.pipeline.strata import build_stratum_key
 from evalkit.pipeline.supplied_inputs import SuppliedInputs, read_supplied_inputs
 from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
@@ -152,6 +159,7 @@ async def run_documents(options: RunOptions) -> RunSummary:
         if options.probe and document_run.count_finished_documents() < len(document_run.discovered.sources):
             await document_run.model_session.probe_models()
         documents = await document_run.process_sources()
+        document_run.input_monitor.save(document_run.started_at)
         document_run.model_session.mark_run_finished()
     summary = RunSummary.create(
         documents,
@@ -165,6 +173,7 @@ async def run_documents(options: RunOptions) -> RunSummary:
         summary,
         timings=document_run.timings,
         unknown_production_labels=document_run.supplied_inputs.unknown_production_labels,
+        promotion=document_run.promotion,
     )
 
 
@@ -193,7 +202,7 @@ async def _open_document_run(options: RunOptions, *, estimates_only: bool = Fals
     settings = resolve_settings(**vars(options))
     output_folder = open_output_folder(options.output or settings.output, settings.database)
     reader_config = build_reader_config(settings)
-    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(), use_weights_in_force(output_folder), OutputIndex(output_folder) as index:
         # If the database was lost, the index is rebuilt from the files.
         if not index.list_documents() and output_folder.list_json_files(RESULTS_FOLDER):
             rebuild_and_count_documents_and_cases(output_folder, index)
@@ -266,8 +275,11 @@ class _DocumentRun:
             else None
         )
         self._sampled_probabilities = read_probability_by_drawn_doc_id(output_folder)
-        self._started_at = format_zulu_now()
+        self._braked_strata = find_brakes_by_stratum(read_events(output_folder)).keys()
+        self.input_monitor = InputMonitor(output_folder, self._patient_salt)
+        self.started_at = format_zulu_now()
         self.timings = RunTimings()
+        self.promotion = next(iter(find_promotions_in_force(output_folder)[-1:]), None)
         self._review_costs = ReviewCosts.from_closings(settings.prices, index.list_closings())
         self._completed_audits = sum(
             row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")
@@ -350,7 +362,7 @@ class _DocumentRun:
                 await self._render_page_images(bundle, executor),
             )
             if self._field_extraction:
-                times = Times(run_started_at=self._started_at, started_at=format_zulu_now())
+                times = Times(run_started_at=self.started_at, started_at=format_zulu_now())
                 await self._field_extraction.extract(bundle, executor, times, outcome.classification)
         except ExecutorError:
             raise
@@ -377,7 +389,7 @@ class _DocumentRun:
             )
             if self._field_extraction and summary.error is None:
                 bundle = read_bundle(self.output_folder, source.doc_id)
-                times = Times(run_started_at=self._started_at, started_at=format_zulu_now())
+                times = Times(run_started_at=self.started_at, started_at=format_zulu_now())
                 extractions, is_resumed = await load_or_extract_and_publish_fields(
                     self.output_folder,
                     self.index,
@@ -462,7 +474,7 @@ class _DocumentRun:
         log_fields = {"attempts": len(outcome.attempts), "decision": outcome.verdict.decision.value}
         log_event(log, logging.INFO, "decided", document_sha256=bundle.sha256, **log_fields, **seconds_by_step)
         times = Times(
-            run_started_at=self._started_at,
+            run_started_at=self.started_at,
             started_at=started_at,
             finished_at=format_zulu_now(),
             seconds=seconds_by_step,
@@ -543,6 +555,13 @@ class _DocumentRun:
         self.output_folder.write_json(result_file_name(source.doc_id), result.model_dump(mode="json"))
         self._write_packet_or_silver_truth(result, bundle, source)
         self._index_document(source, result.fingerprint, result.decision.value, None)
+        is_escalated = result.decision is not Decision.AUTO_ACCEPT
+        self.input_monitor.add_document(
+            bundle,
+            _name_stratum(result, bundle),
+            is_escalated=is_escalated,
+            is_audited=not is_escalated and self.output_folder.has_file(packet_file_name(source.doc_id)),
+        )
 
     def _is_packet_or_silver_truth_written(self, result: DocumentResult) -> bool:
         """Return True if the last file of ``_write_packet_or_silver_truth`` exists.
@@ -572,13 +591,7 @@ class _DocumentRun:
             # A document that was accepted by an earlier run keeps its probability.
             earlier_probability = read_silver_audit_probability(self.output_folder, result.doc_id)
             audit_probability = (
-                compute_audit_probability(
-                    get_audit_rate(self.settings, self._completed_audits),
-                    compute_result_risk(result.model_dump(mode="json")),
-                    self._mean_risk_deviation,
-                )
-                if earlier_probability is None
-                else earlier_probability
+                self._compute_audit_probability(result, bundle) if earlier_probability is None else earlier_probability
             )
             if is_drawn_for_audit(self.settings.audit_seed, result.sha256, audit_probability):
                 publish_packet_unless_frozen(
@@ -611,6 +624,17 @@ class _DocumentRun:
         with hold_case_write_lock(self.output_folder, result.doc_id):
             remove_mismatched_silver_fields(self.output_folder, result.doc_id)
 
+    def _compute_audit_probability(self, result: DocumentResult, bundle: DocumentBundle) -> float:
+        """Compute the probability that an accepted document is audited; 1 if its stratum is braked."""
+        stratum = _name_stratum(result, bundle)
+        audit_rate = get_audit_rate(self.settings, self._completed_audits)
+        if stratum in self._braked_strata:
+            audit_rate = 1.0
+        elif stratum in self.input_monitor.warned_strata:
+            audit_rate = max(audit_rate, self.settings.audit_rate_start)
+        risk = compute_result_risk(result.model_dump(mode="json"))
+        return compute_audit_probability(audit_rate, risk, self._mean_risk_deviation)
+
     def _record_failure(self, source: SourceDocument, error: DocumentError, monotonic_start: float) -> DocumentSummary:
         """Save that a document failed, and return the summary of the failure.
 
@@ -627,7 +651,7 @@ class _DocumentRun:
             error=Failure(code=error.code, message=error.message, remedy=error.remedy),
             sha256=source.sha256,
             fingerprint=result_fingerprint,
-            times=Times(run_started_at=self._started_at, finished_at=format_zulu_now(), seconds=seconds_by_step),
+            times=Times(run_started_at=self.started_at, finished_at=format_zulu_now(), seconds=seconds_by_step),
         )
         try:
             if is_transient and self.output_folder.has_file(result_file_name(source.doc_id)):
@@ -663,6 +687,16 @@ class _DocumentRun:
                 "replaced": False,
             }
         )
+
+
+def _name_stratum(result: DocumentResult, bundle: DocumentBundle) -> str:
+    return build_stratum_key(
+        document_type=result.classification.dominant_type_overall if result.classification else None,
+        source=get_source_folder(Path(bundle.file_path)).name,
+        reader=result.reader,
+        model=result.model,
+        versions=result.versions,
+    ).drift_name
 
 
 def _has_unanswered_question(result: DocumentResult, *, is_classification_supplied: bool) -> bool:

@@ -40,6 +40,7 @@ from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.options import resolve_settings
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_setup import build_reader_config
+from evalkit.pipeline.site_weights import use_weights_in_force
 from evalkit.settings import Settings
 from evalkit.statements.statement_detection import refuse_bank_statement
 from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, open_output_folder
@@ -136,7 +137,7 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
     output_folder = open_output_folder(options.output or settings.output, settings.database)
     monotonic_start = time.monotonic()
     reader_config = build_reader_config(settings)
-    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(), use_weights_in_force(output_folder), OutputIndex(output_folder) as index:
         doc_id_by_sha256 = map_doc_ids_by_sha256(output_folder, index)
         discovered = discover_documents(
             options.paths, doc_id_by_sha256, output_root=output_folder.root, yes=options.yes

@@ -12,9 +12,9 @@ from importlib.resources import files
 from typing import Any
 
 from evalkit.classification.evidence_strength import load_strength_tables
-from evalkit.classification.offline.acts import load_act_weights
+from evalkit.classification.offline.acts import load_shipped_act_weights
 from evalkit.classification.offline.lexicon import load_lexicon
-from evalkit.classification.offline.model_weights import load_embedded_weights
+from evalkit.classification.offline.model_weights import load_embedded_weights, load_shipped_weights
 from evalkit.classification.orchestrator import UnparseableClassification
 from evalkit.classification.own_verifiers import compute_verifier_version
 from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
@@ -38,11 +38,22 @@ _FURTHER_TABLES = (
 )
 
 
-@cache
 def collect_versions(
     traps_file: str | None = None, own_verifiers: tuple[str, ...] = (), prompts_folder: str | None = None
 ) -> dict[str, Any]:
-    """Collect the versions of code, tables, prompts and a site's own verifiers.
+    """Collect the versions of code, tables, prompts, a site's own verifiers and weights.
+
+    UsageError as for ``_collect_installed_versions``.
+    """
+    installed_versions = _collect_installed_versions(traps_file, own_verifiers, prompts_folder)
+    return installed_versions | {"weights": load_embedded_weights().version}
+
+
+@cache
+def _collect_installed_versions(
+    traps_file: str | None, own_verifiers: tuple[str, ...], prompts_folder: str | None
+) -> dict[str, Any]:
+    """Collect the versions that stay the same while the program runs.
 
     UsageError if a site's traps or prompts cannot be read, or one of its verifiers is not installed.
     """
@@ -55,8 +66,8 @@ def collect_versions(
         "grounding": get_grounding_version(),
         "types": load_type_definitions()["version"],
         "lexicon": load_lexicon().version,
-        "weights": load_embedded_weights().version,
-        "acts": load_act_weights().version,
+        "weights": load_shipped_weights().version,
+        "acts": load_shipped_act_weights().version,
         "traps": traps.version,
         "tables_sha256": hash_canonical_json(
             [

@@ -16,6 +16,7 @@ from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Usage
 from evalkit.pipeline.batch_execution import BatchSummary
 from evalkit.pipeline.document_discovery import SourceDocument, encode_path_as_text
+from evalkit.pipeline.event_log import LoggedEvent
 from evalkit.store import open_output_folder, result_file_name
 
 if TYPE_CHECKING:
@@ -129,10 +130,20 @@ class RunSummary(BatchSummary[DocumentSummary]):
     """The seconds of this run by step and document; not part of the JSON."""
     unknown_production_labels: tuple[str, ...] = ()
     """Production's labels that are none of the five types and that ``foreign_types`` does not map."""
+    promotion: LoggedEvent | None = None
+    """Promotion of the site's own weights that were in force; None for the weights that came with evalkit."""
 
     def to_json(self, document_to_json: Callable[[DocumentSummary], dict[str, Any]]) -> dict[str, Any]:
         """Return the summary as a JSON object, with production's unknown labels."""
         return super().to_json(document_to_json) | {"unknown_production_labels": list(self.unknown_production_labels)}
+
+    @property
+    def weights_note(self) -> str | None:
+        """Sentence that names the site's own weights; None if there are none."""
+        if self.promotion is None:
+            return None
+        facts, date = self.promotion.facts, self.promotion.recorded_at[:10]
+        return f"Built-in model: your own weights {facts['challenger']}, promoted on {date} by {self.promotion.recorded_by}."
 
     @property
     def label_hint(self) -> str | None:

@@ -33,7 +33,19 @@ class StratumKey(NamedTuple):
         >>> StratumKey("Other", "inbox", "local", "embedded", "0a1b2c3d").name
         'Other | inbox | local | embedded | 0a1b2c3d'
         """
-        return " | ".join(part or "unknown" for part in self)
+        return self._join(*self)
+
+    @property
+    def drift_name(self) -> str:
+        """Name of the stratum without reader, model and versions.
+
+        Drift compares the documents of a new reader, model or version with those of the old one.
+        """
+        return self._join(self.document_type, self.source)
+
+    @staticmethod
+    def _join(*parts: str) -> str:
+        return " | ".join(part or "unknown" for part in parts)
 
 
 def build_stratum_key(

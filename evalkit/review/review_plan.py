@@ -179,7 +179,12 @@ def plan_classification_review(
     if there is no BLOCKER, every MAJOR issue names a part, and fewer pages must be seen so.
     """
     risks = compute_part_risks(answer, open_issues, page_count, costs, source)
-    issues_by_part = group_pairs((find_asked_part(issue), issue) for issue in open_issues)
+    # A remark about a quote is no question about its document; one about a boundary is that boundary's question.
+    issues_by_part = group_pairs(
+        (part, issue)
+        for issue in open_issues
+        if (part := find_asked_part(issue)).startswith("boundary:") or issue.severity is not IssueSeverity.MINOR
+    )
     asked = []
     for part, risk in risks.items():
         issues = issues_by_part.get(part, [])
@@ -221,8 +226,8 @@ def compute_part_risks(
 ) -> dict[str, float]:
     """Compute the risk, 0..1, of each part of an answer: types, boundaries, patients.
 
-    It is the larger of the doubt that the answer states and the risk from the open issues about the part. The patients are
-    a part only if an issue names them.
+    It is the larger of the doubt that the answer states and the risk from the open BLOCKER and MAJOR issues about the part.
+    The patients are a part only if such an issue names them.
     """
     beginnings = {segment.start_page for segment in answer.segments}
     risks = {f"boundary:{page}": _UNSTATED_BOUNDARY_RISK for page in range(2, page_count + 1)}
@@ -239,7 +244,7 @@ def compute_part_risks(
             risks[f"boundary:{page}"] = 1 - probability if page in beginnings else probability
     for issue in open_issues:
         part = find_asked_part(issue)
-        if part in risks or part == "patients":
+        if issue.severity is not IssueSeverity.MINOR and (part in risks or part == "patients"):
             risks[part] = max(risks.get(part, 0.0), costs.estimate_issue_risk(issue))
     return {part: min(max(risk, 0.0), 1.0) for part, risk in risks.items()}
 

@@ -14,9 +14,13 @@ EXTRACTIONS_FOLDER = "extractions"
 ATTENTION_CHECKS_FOLDER = "seeded"
 SAMPLE_DRAWS_FOLDER = "draws"
 EVENTS_FOLDER = "events"
+#: Proposed weights of the embedded model; the log of events says which are in force.
+SITE_WEIGHTS_FOLDER = "site_weights"
 TEMPLATES_FOLDER = "templates"
 TEMPLATE_REVIEWS_FOLDER = "template_reviews"
 PRODUCTION_LABELS_FILE = "production.json"
+#: Counts of what was new in each run's documents.
+MONITORING_FILE = "monitoring.json"
 PURGE_RECORDS_FOLDER = "purged"
 #: The purge in progress; removed when the purge is finished.
 PURGE_INTENT_FILE = "purging.json"
@@ -67,8 +71,10 @@ NEUTRAL_NAMES = frozenset(
             ATTENTION_CHECKS_FOLDER,
             SAMPLE_DRAWS_FOLDER,
             EVENTS_FOLDER,
+            SITE_WEIGHTS_FOLDER,
             TEMPLATES_FOLDER,
             PRODUCTION_LABELS_FILE,
+            MONITORING_FILE,
             INTENDED_USE_FILE,
             PURGE_RECORDS_FOLDER,
             DATABASE_SCHEMA_FILE,
@@ -94,6 +100,7 @@ ground_truth_file_name = f"{GROUND_TRUTH_FOLDER}/gt_{{}}.json".format
 sample_draw_file_name = f"{SAMPLE_DRAWS_FOLDER}/{{:04d}}.json".format
 #: From the number of an event in the log.
 event_file_name = f"{EVENTS_FOLDER}/{{:04d}}.json".format
+site_weights_file_name = f"{SITE_WEIGHTS_FOLDER}/{{:04d}}.json".format
 template_file_name = f"{TEMPLATES_FOLDER}/{{}}.toml".format
 #: From a template_id and the cycle's number.
 template_review_file_name = f"{TEMPLATE_REVIEWS_FOLDER}/{{}}/cycle_{{}}.json".format

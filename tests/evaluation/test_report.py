@@ -45,6 +45,8 @@ NOW = "2026-01-01T00:00:00Z"
 KEYS = [
     "processed",
     "headlines",
+    "certificate",
+    "drift",
     "types",
     "segments",
     "patients",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,13 +13,14 @@ from hypothesis import strategies as st
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.errors import ReviewRefused
 from evalkit.evaluation.ground_truth_table import load_ground_truth
+from evalkit.evaluation.study import read_folder_study
 from evalkit.issue import Issue
 from evalkit.review import ClassificationReviewCase, Draft, publish_packet_unless_frozen
 from evalkit.review.kinds.classification import ClassificationKind, ClassificationPacket
 from evalkit.review.queue import derive_closed_case_rows
 from evalkit.review.review_plan import AskedPart, ReviewCosts, is_drawn_to_be_shown_whole
 from evalkit.settings import PriceSettings
-from evalkit.store import bundle_file_name
+from evalkit.store import bundle_file_name, result_file_name
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 PAGES = 16
@@ -217,9 +219,23 @@ def test_validating_vouches_only_for_what_was_asked_and_seen(build: Any) -> None
     assert (fields["vouched"], fields["form"]) == (("boundary:6",), "short")
     lines = [line.text for line in case.describe_record(case.draft) if line.kind == "vouch"]
     assert lines == [
-        "You vouch for: where documents begin and end at page 6",
+        "You vouch for: whether a document begins on page 6",
         "The rest stays as the program has it; nobody vouches for it",
     ]
+
+
+def test_a_short_submission_vouches_for_no_page_that_was_not_seen_and_no_other_part(build: Any) -> None:
+    remark = build.issue("V2-0002", "MINOR", "V2-UNSURE", segment_index=1, page=1, document_type="Genomic Report")
+    packet = packet_of(build, answer_with(build), [boundary_doubt(build, 6), remark])
+    case = open_case(build, packet)
+    assert [asked.part for asked in packet.asked_parts] == ["boundary:6"]
+    draft = see(case.draft, [1, 5, 6], ["V2-0001", "V2-0002"]).set_issue_verdict("V2-0002", "dismissed")
+    submission = case.build_submission(draft, validate=True, undeterminable_reason=None)
+    build_fields = ClassificationKind().build_review_fields
+    assert build_fields("validated", submission, packet, case.bundle)["vouched"] == ("boundary:6",)
+    for unseen in ({"pages_seen": (6,)}, {"evidence_seen": ()}):
+        fields = build_fields("validated", replace(submission, **unseen), packet, case.bundle)
+        assert fields["vouched"] == ()
 
 
 def test_an_answer_that_changes_the_boundary_vouches_for_it_alone(build: Any) -> None:
@@ -333,7 +349,9 @@ def find_question_about(packet: ClassificationPacket, part: str, after: Classifi
 def test_a_short_review_is_silver_where_nobody_vouches(build: Any, workspace: Any, open_tab: Any) -> None:
     bundle = build.bundle([["a"]] * PAGES)
     workspace.files.write_json(bundle_file_name("doc2_6"), bundle.model_dump(mode="json"))
-    packet = build.packet(build.result(answer_with(build), [boundary_doubt(build, 6)]), bundle)
+    result = build.result(answer_with(build), [boundary_doubt(build, 6)])
+    workspace.files.write_json(result_file_name("doc2_6"), result.model_dump(mode="json"))
+    packet = build.packet(result, bundle)
     publish_packet_unless_frozen(workspace.files, workspace.index, packet, costs=ReviewCosts())
     lee = open_tab("dr_lee")
     case = lee.open_and_claim_case("doc2_6")
@@ -346,6 +364,11 @@ def test_a_short_review_is_silver_where_nobody_vouches(build: Any, workspace: An
     assert load_ground_truth(workspace.root).empty
     table = load_ground_truth(workspace.root, "segment", silver=True)
     assert (len(table), table["is_vouched"].any(), {*table["vouched"]}) == (5, False, {"boundary:6"})
+    (document,) = read_folder_study(workspace.files).documents
+    assert (document.doubtful_parts, document.asks_only_doubts, document.reviews[0].is_short) == (
+        {"boundary:6"}, True, True,
+    )  # fmt: skip
+    assert not document.has_expert_action
     lee.reopen_case("doc2_6")
     again = lee.open_and_claim_case("doc2_6")
     assert again.is_short(again.draft)
@@ -354,3 +377,6 @@ def test_a_short_review_is_silver_where_nobody_vouches(build: Any, workspace: An
     whole = lee.submit_review("doc2_6", everything).review
     assert (whole.vouched, whole.shown.form) == (("dominant_type", "segments", "boundary:6"), "whole")
     assert len(load_ground_truth(workspace.root)) == 1
+    (document,) = read_folder_study(workspace.files).documents
+    assert (document.truth.vouched, document.reviews[-1].is_short) == ({"boundary:6"}, False)
+    assert document.review_probability == 0, "opened by choice, it stands for no other"

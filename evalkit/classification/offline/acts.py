@@ -25,7 +25,14 @@ from typing import Annotated, Final, Literal, NamedTuple
 from pydantic import Field
 
 from evalkit.classification.findings import Finding, cut_quote_unless_identifying, iter_segment_primary_types
-from evalkit.classification.offline.model_weights import TermWeights, TypeWeights
+from evalkit.classification.offline.model_weights import (
+    ACT_BIAS,
+    EmbeddedModelWeights,
+    TermWeights,
+    TypeWeights,
+    add_type_weights,
+    load_embedded_weights,
+)
 from evalkit.classification.offline.second_opinion_boundaries import get_contained_types
 from evalkit.classification.offline.second_opinion_types import (
     TYPE_SIGNS,
@@ -238,8 +245,30 @@ class ActWeights(TermWeights):
     """The type Other is contradicted if an act is performed with at least this probability."""
 
 
-@cache
 def load_act_weights() -> ActWeights:
+    """Return the weights in use: the shipped ones, or those that a site has adjusted."""
+    site_weights = load_embedded_weights()
+    return (
+        _adjust_weights(load_shipped_act_weights(), site_weights)
+        if site_weights.act_adjustments
+        else load_shipped_act_weights()
+    )
+
+
+@cache_by_identity
+def _adjust_weights(weights: ActWeights, site_weights: EmbeddedModelWeights) -> ActWeights:
+    features, bias = dict(weights.features), weights.bias
+    for name, added in site_weights.act_adjustments.items():
+        if name == ACT_BIAS:
+            bias = add_type_weights(bias, added)
+        elif name in features:
+            mean, deviation, row = features[name]
+            features[name] = mean, deviation, add_type_weights(row, added)
+    return weights.model_copy(update={"features": features, "bias": bias})
+
+
+@cache
+def load_shipped_act_weights() -> ActWeights:
     """Load ``act_weights.json``; cached.
 
     UsageError if its features are not those of ``act_features.toml``.
@@ -264,7 +293,8 @@ class ActReading:
     weights: ActWeights
 
     @cached_property
-    def _standard_scores(self) -> list[float]:
+    def standard_scores(self) -> list[float]:
+        """Standard score of each feature, in the order of ``ActWeights.features``."""
         rates = compute_log_feature_rates([count_features(get_body_text(page)) for page in self.pages])
         return [
             max(-MAX_STANDARD_SCORE, min(MAX_STANDARD_SCORE, (rate - mean) / deviation))
@@ -283,7 +313,7 @@ class ActReading:
         for term in terms:
             for index, weight in enumerate(self.weights.weights_by_term[term]):
                 sums[index] += term_weight * weight
-        for score, (_, _, row) in zip(self._standard_scores, self.weights.features.values(), strict=True):
+        for score, (_, _, row) in zip(self.standard_scores, self.weights.features.values(), strict=True):
             for index, weight in enumerate(row):
                 sums[index] += score * weight
         return dict(zip(DocumentType, softmax([total / self.weights.temperature for total in sums]), strict=True))
@@ -330,7 +360,7 @@ class ActReading:
         first, second = (list(DocumentType).index(compared_type) for compared_type in (kind, instead_of))
         contributions = {
             name: score * (row[first] - row[second])
-            for score, (name, (_, _, row)) in zip(self._standard_scores, self.weights.features.items(), strict=True)
+            for score, (name, (_, _, row)) in zip(self.standard_scores, self.weights.features.items(), strict=True)
             if score > 0
         }
         return sorted(

@@ -2,14 +2,17 @@
 
 Terms are words and pairs of words that several groups of training records share, letters only, never names. Each term
 has a weight for each type. The lexicon's features have four weights that are the same for all types, so that a type
-with few training records is not favoured. ``training`` makes the file.
+with few training records is not favoured. ``training`` makes the file. A site's own weights have the same form, and
+the letterheads that the site has seen.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Annotated, Any, Literal
@@ -29,6 +32,9 @@ LEXICON_FEATURE_NAMES = ("evidence", "share", "opening", "closing")
 #: Highest temperature; the probabilities of the types are then nearly equal.
 MAX_TEMPERATURE = 100.0
 
+#: Name of the bias among the adjustments of ``acts``.
+ACT_BIAS = "bias"
+
 _Number = Annotated[float, Field(strict=True)]
 _Probability = Annotated[float, Field(strict=True, ge=0, le=1)]
 _Term = Annotated[str, Field(pattern="^[a-z]+(?: [a-z]+)?$")]
@@ -36,6 +42,15 @@ TypeWeights = Annotated[tuple[_Number, ...], Field(min_length=len(DocumentType),
 _LexiconWeights = Annotated[
     tuple[_Number, ...], Field(min_length=len(LEXICON_FEATURE_NAMES), max_length=len(LEXICON_FEATURE_NAMES))
 ]
+
+
+def add_type_weights(first: Sequence[float], second: Sequence[float]) -> tuple[float, ...]:
+    """Add two rows of type weights.
+
+    >>> add_type_weights((1.0, 2.0), (0.5, -2.0))
+    (1.5, 0.0)
+    """
+    return tuple(round(one + other, 3) for one, other in zip(first, second, strict=True))
 
 
 class _JoinWeights(StrictRecord):
@@ -90,6 +105,12 @@ class EmbeddedModelWeights(TermWeights):
     min_known_share: _Probability = Field(alias="familiar")
     """Share of a text's different words that must be known; below it the scores are damped."""
     joins: _JoinWeights
+    letterhead_salt: str = ""
+    """Salt of the keys of ``weights_by_letterhead``."""
+    weights_by_letterhead: dict[str, TypeWeights] = Field(default_factory=dict, alias="letterheads")
+    """Key of a line of page furniture (``letterheads``) → log odds of each type; empty in the shipped weights."""
+    act_adjustments: dict[str, TypeWeights] = Field(default_factory=dict, alias="acts")
+    """Feature of ``acts``, or ``ACT_BIAS`` → what a site adds to its weights; empty in the shipped weights."""
 
     @field_validator("types")
     @classmethod
@@ -109,8 +130,32 @@ class EmbeddedModelWeights(TermWeights):
         return self.joins.types
 
 
-@cache
+#: Weights of a site, which are used instead of the shipped ones.
+_SITE_WEIGHTS: ContextVar[EmbeddedModelWeights | None] = ContextVar("a site's weights", default=None)
+
+
 def load_embedded_weights() -> EmbeddedModelWeights:
+    """Return the weights in use: a site's within ``use_site_weights``, else the shipped."""
+    return get_site_weights() or load_shipped_weights()
+
+
+def get_site_weights() -> EmbeddedModelWeights | None:
+    """Return the site's weights in use; None if the shipped ones are."""
+    return _SITE_WEIGHTS.get()
+
+
+@contextmanager
+def use_site_weights(site_weights: EmbeddedModelWeights | None) -> Iterator[None]:
+    """Use a site's weights, or the shipped ones if None, in this task and those it starts."""
+    token = _SITE_WEIGHTS.set(site_weights)
+    try:
+        yield
+    finally:
+        _SITE_WEIGHTS.reset(token)
+
+
+@cache
+def load_shipped_weights() -> EmbeddedModelWeights:
     """Load ``weights.json``; cached.
 
     UsageError if the file is damaged.

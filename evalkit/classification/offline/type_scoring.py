@@ -1,7 +1,8 @@
 """Calibrated probabilities of the types of some pages, with their reasons.
 
 The weighted features of the lexicon and the weights of learned terms are added up, damped, divided by the temperature,
-and converted to probabilities by softmax. Each summand has a name, so that a person can see the reasons.
+and converted to probabilities by softmax. Each summand has a name, so that a person can see the reasons. A letterhead
+that the site knows adds its log odds last.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
+from evalkit.classification.offline.letterheads import choose_strongest_weights, find_letterhead_weights
 from evalkit.classification.offline.lexicon import (
     CueMatch,
     LexiconReading,
@@ -65,6 +67,8 @@ class ScoredPage:
     """Words that have no learned weights."""
     model_weights: EmbeddedModelWeights
     """Weights by which the page is scored."""
+    letterhead_weights: tuple[float, ...] = ()
+    """Log odds of the types by the page's best-known letterhead; empty if it has none."""
 
     @cached_property
     def type_scores(self) -> ClassificationScores:
@@ -101,6 +105,8 @@ class ClassificationScores:
     unknown_word_count: int
     """Number of different words without learned weights."""
     model_weights: EmbeddedModelWeights
+    letterhead_weights: tuple[float, ...] = ()
+    """Log odds of the types by the pages' best-known letterhead; empty if they have none."""
 
     @cached_property
     def probabilities(self) -> dict[DocumentType, float]:
@@ -126,7 +132,9 @@ class ClassificationScores:
 
     def _compute_probabilities(self, damping: float) -> dict[DocumentType, float]:
         scale = damping / self.model_weights.temperature
-        return dict(zip(DocumentType, softmax([type_sum * scale for type_sum in self._type_sums]), strict=True))
+        log_odds = self.letterhead_weights or (0.0,) * len(DocumentType)
+        logits = [type_sum * scale + odds for type_sum, odds in zip(self._type_sums, log_odds, strict=True)]
+        return dict(zip(DocumentType, softmax(logits), strict=True))
 
     @cached_property
     def _type_sums(self) -> list[float]:
@@ -147,7 +155,8 @@ class ClassificationScores:
     def iter_contributions(self) -> Iterator[ScoreContribution]:
         """All contributions to the scores: lexicon features, then terms.
 
-        Their sum and the bias, damped and divided by the temperature, are the inputs of softmax.
+        Their sum and the bias, damped and divided by the temperature, and the log odds of the letterhead, are the inputs of
+        softmax.
         """
         for weight, (name, features) in zip(
             self.model_weights.lexicon_weights, self.lexicon_features.items(), strict=True
@@ -196,7 +205,7 @@ def softmax(logits: Sequence[float]) -> list[float]:
 def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None = None) -> ScoredPage:
     """Find lexicon matches, known terms and unknown words of a page.
 
-    ``model_weights`` None: the shipped weights.
+    ``model_weights`` None: the weights in use.
     """
     return _read_page_for_scoring(page, load_embedded_weights() if model_weights is None else model_weights)
 
@@ -208,6 +217,7 @@ def _read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights) -> S
         reading,
         *find_weighted_terms_and_unknown_words(page.text, reading.furniture_spans, model_weights),
         model_weights,
+        find_letterhead_weights(page, model_weights),
     )
 
 
@@ -263,7 +273,14 @@ def _combine_page_scores(*pages: ScoredPage) -> ClassificationScores:
     lexicon_scores, features = compute_lexicon_features([page.lexicon_reading for page in pages])
     page_terms = dict.fromkeys(term for page in pages for term in page.terms)
     unknown_words = frozenset().union(*(page.unknown_words for page in pages))
-    return ClassificationScores(lexicon_scores, features, tuple(page_terms), len(unknown_words), pages[0].model_weights)
+    return ClassificationScores(
+        lexicon_scores,
+        features,
+        tuple(page_terms),
+        len(unknown_words),
+        pages[0].model_weights,
+        choose_strongest_weights(page.letterhead_weights for page in pages),
+    )
 
 
 def compute_term_weight(term_count: int) -> float:

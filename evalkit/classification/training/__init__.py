@@ -1,1 +1,1 @@
-"""Training of the embedded model; evalkit never imports it when it runs."""
+"""Training of the embedded model; nothing that runs or reviews documents imports it."""

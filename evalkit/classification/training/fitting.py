@@ -388,16 +388,28 @@ def _count_known_words(terms: AbstractSet[str], known_terms: AbstractSet[str]) -
 
 
 def fit_weights(
-    training_set: TrainingSet, rows: npt.NDArray[np.intp], min_groups: int = MIN_TERM_GROUPS
+    training_set: TrainingSet,
+    rows: npt.NDArray[np.intp],
+    min_groups: int = MIN_TERM_GROUPS,
+    base: FittedWeights | None = None,
 ) -> FittedWeights:
     """Fit a multinomial logistic regression with ridge penalty to these variants.
 
-    The lexicon's weights are the same for all types. Variants are weighted by ``compute_row_weights``.
+    The lexicon's weights are the same for all types. Variants are weighted by ``compute_row_weights``. ``base``: weights
+    from which the new ones may differ at a price only; terms that too few groups share keep their base weights. Source:
+    Chelba and Acero, Computer Speech & Language 20 (2006), a Gaussian prior around another domain's weights.
     """
-    vocabulary = select_vocabulary(training_set, rows, min_groups)
-    term_matrix = build_term_matrix(training_set, rows, vocabulary)
+    base = base or _create_zero_weights(training_set)
+    vocabulary = sorted({*base.terms, *(learned_terms := select_vocabulary(training_set, rows, min_groups))})
+    index_by_term = {term: index for index, term in enumerate(vocabulary)}
+    base_terms = np.zeros((len(vocabulary), len(DOCUMENT_TYPES)))
+    base_terms[[index_by_term[term] for term in base.terms]] = base.term_weights
+    learned_indices = np.array([index_by_term[term] for term in learned_terms], dtype=np.intp)
+    all_terms = build_term_matrix(training_set, rows, vocabulary)
+    term_matrix = all_terms[:, learned_indices]
     transposed = term_matrix.T.tocsr()
     lexicon_features, true_types = training_set.lexicon_features[rows], training_set.true_types[rows]
+    base_sums = lexicon_features @ base.lexicon_weights + all_terms @ base_terms + base.bias
     feature_count, type_count = lexicon_features.shape[2], len(DOCUMENT_TYPES)
     target, row_weights = np.eye(type_count)[true_types], compute_row_weights(training_set, rows)
 
@@ -407,7 +419,9 @@ def fit_weights(
             loss_parameters[feature_count : feature_count + type_count],
             loss_parameters[feature_count + type_count :].reshape(-1, type_count),
         )
-        log_probabilities = log_softmax(lexicon_features @ lexicon_part + term_matrix @ term_part + bias_part, axis=1)
+        log_probabilities = log_softmax(
+            base_sums + lexicon_features @ lexicon_part + term_matrix @ term_part + bias_part, axis=1
+        )
         errors = (np.exp(log_probabilities) - target) * row_weights[:, None]
         loss_sum = -(row_weights * (log_probabilities * target).sum(axis=1)).sum()
         loss_sum += (
@@ -422,9 +436,9 @@ def fit_weights(
         )
         return float(loss_sum), np.concatenate(gradients)
 
-    upper_bounds = np.full(feature_count + type_count + len(vocabulary) * type_count, np.inf)
+    upper_bounds = np.full(feature_count + type_count + len(learned_terms) * type_count, np.inf)
     upper_bounds[feature_count + type_count :] = np.where(
-        mark_unsupported_terms_by_type(training_set, rows, vocabulary), 0.0, np.inf
+        mark_unsupported_terms_by_type(training_set, rows, learned_terms), 0.0, np.inf
     ).ravel()
     parameters = minimize(
         compute_loss,
@@ -434,16 +448,21 @@ def fit_weights(
         bounds=Bounds(-np.inf, upper_bounds),
         options={"maxiter": 200},
     ).x
-    term_weights = parameters[feature_count + type_count :].reshape(-1, type_count)
-    is_heavy = np.abs(term_weights).max(axis=1, initial=0.0) >= MIN_TERM_WEIGHT
+    base_terms[learned_indices] += parameters[feature_count + type_count :].reshape(-1, type_count)
+    is_heavy = np.abs(base_terms).max(axis=1, initial=0.0) >= MIN_TERM_WEIGHT
     terms = [term for term, is_kept in zip(vocabulary, is_heavy, strict=True) if is_kept]
     return FittedWeights(
-        parameters[:feature_count],
-        parameters[feature_count : feature_count + type_count],
+        base.lexicon_weights + parameters[:feature_count],
+        base.bias + parameters[feature_count : feature_count + type_count],
         terms,
-        term_weights[is_heavy],
-        _choose_min_known_share(training_set, rows, frozenset(terms)),
+        base_terms[is_heavy],
+        base.min_known_share or _choose_min_known_share(training_set, rows, frozenset(terms)),
     )
+
+
+def _create_zero_weights(training_set: TrainingSet) -> FittedWeights:
+    feature_count, type_count = training_set.lexicon_features.shape[2], len(DOCUMENT_TYPES)
+    return FittedWeights(np.zeros(feature_count), np.zeros(type_count), [], np.zeros((0, type_count)))
 
 
 def _choose_min_known_share(
@@ -627,10 +646,12 @@ def build_weights_json(
     calibration: ProbabilityCalibration,
     transition_weights: Mapping[str, float],
     counted_examples: Iterable[LabelledText] = (),
+    **site_parts: Any,
 ) -> dict[str, Any]:
     """Build the contents of ``weights.json``, with a version from their hash.
 
-    ``counted_examples`` are used only for the number of groups of each type.
+    ``counted_examples`` are used only for the number of groups of each type. ``site_parts``: entries of a site's own
+    weights, which replace or follow these.
     """
     group_counts = Counter(
         kind for _, kind in {(example.group, example.document_type.value) for example in counted_examples}
@@ -649,7 +670,7 @@ def build_weights_json(
             term: _round_to_three_decimals(type_weights)
             for term, type_weights in zip(fitted_weights.terms, fitted_weights.term_weights, strict=True)
         },
-    }
+    } | site_parts
     version = hashlib.sha256(json.dumps(weights_json, sort_keys=True).encode()).hexdigest()[:12]
     return {"schema_version": 1, "version": version} | weights_json
 

@@ -47,6 +47,7 @@ from evalkit.store import (
     REVIEWS_FOLDER,
     ROSTER_FILE,
     SAMPLE_DRAWS_FOLDER,
+    SITE_WEIGHTS_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
     TEMPLATES_FOLDER,
     OutputFolder,
@@ -67,6 +68,7 @@ COVERED_FOLDERS: Mapping[str, str] = {
     ATTENTION_CHECKS_FOLDER: "attention checks",
     SAMPLE_DRAWS_FOLDER: "draws",
     EVENTS_FOLDER: "events of the log",
+    SITE_WEIGHTS_FOLDER: "proposals of weights",
     PURGE_RECORDS_FOLDER: "records of purges",
     TEMPLATES_FOLDER: "templates",
     TEMPLATE_REVIEWS_FOLDER: "reviews of templates",
@@ -75,7 +77,7 @@ _COVERED_FILES = (ROSTER_FILE, PRODUCTION_LABELS_FILE, INTENDED_USE_FILE)
 #: Files to which entries are added in the course of the work.
 _GROWING_FILES = (ROSTER_FILE, PRODUCTION_LABELS_FILE)
 #: Folders whose files are numbered, and so name no document.
-_NUMBERED_FOLDERS = frozenset((SAMPLE_DRAWS_FOLDER, EVENTS_FOLDER, PURGE_RECORDS_FOLDER))
+_NUMBERED_FOLDERS = frozenset((SAMPLE_DRAWS_FOLDER, EVENTS_FOLDER, SITE_WEIGHTS_FOLDER, PURGE_RECORDS_FOLDER))
 _PREFIX_BY_FOLDER = {PACKETS_FOLDER: "sme_packet_", GROUND_TRUTH_FOLDER: "gt_"}
 _HASH_DIGITS = 12
 _CASE_PATTERN = re.compile(r"[A-Za-z0-9_-]+")

@@ -29,6 +29,7 @@ from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.pipeline.event_log import find_changed_events
 from evalkit.pipeline.purge import read_purge_records
 from evalkit.pipeline.sample_draws import read_all_draws
+from evalkit.pipeline.site_weights import find_changed_promotions
 from evalkit.pipeline.supplied_labels import read_stored_production_labels
 from evalkit.review.attention_checks import (
     find_attention_check_damage,
@@ -68,6 +69,7 @@ from evalkit.store import (
     REVIEWS_FOLDER,
     ROSTER_FILE,
     SAMPLE_DRAWS_FOLDER,
+    SITE_WEIGHTS_FOLDER,
     LocalOutputFolder,
     OutputFolder,
     OutputIndex,
@@ -93,6 +95,7 @@ _CHECKED_FOLDERS = (
     ATTENTION_CHECKS_FOLDER,
     SAMPLE_DRAWS_FOLDER,
     EVENTS_FOLDER,
+    SITE_WEIGHTS_FOLDER,
     PURGE_RECORDS_FOLDER,
 )
 _RESTORE_REMEDY = "Restore the file from a backup: it is never changed."
@@ -432,6 +435,8 @@ def _check_events(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[
 def _check_event_chain(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
     for name in find_changed_events(output_folder):
         yield IntegrityFault(name, "the event after it was recorded with another SHA-256", _RESTORE_REMEDY)
+    for error in find_changed_promotions(output_folder):
+        yield IntegrityFault(SITE_WEIGHTS_FOLDER, error.message, error.remedy)
 
 
 def _check_purges(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:

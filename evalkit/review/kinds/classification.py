@@ -465,7 +465,7 @@ class ClassificationReviewCase(ReviewCase):
         for asked in sorted(self.packet.asked_parts, key=lambda asked: asked.pages):
             kind, _, number = asked.part.partition(":")
             if kind == "boundary":
-                yield f"where documents begin and end at page {number}"
+                yield f"whether a document begins on page {number}"
             elif kind == "segment":
                 yield f"the type of {format_page_ranges([pages_by_number[int(number)]])}"
             else:

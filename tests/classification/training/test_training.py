@@ -22,6 +22,7 @@ from evalkit.classification.explanation import explain_as_text_lines, explain_se
 from evalkit.classification.offline.model_weights import (
     LEXICON_FEATURE_NAMES,
     load_embedded_weights,
+    load_shipped_weights,
     parse_weights_json,
 )
 from evalkit.classification.offline.type_scoring import (
@@ -537,5 +538,5 @@ def test_weights_that_are_no_json_are_named(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "weights.json").write_text("{", "utf-8")
     monkeypatch.setattr("evalkit.classification.offline.model_weights.files", lambda _: tmp_path)
     with pytest.raises(UsageError, match="cannot be read as JSON") as error:
-        load_embedded_weights.__wrapped__()
+        load_shipped_weights.__wrapped__()
     assert "Restore" in error.value.remedy
