@@ -38,6 +38,7 @@ def summarise(count: int) -> RunSummary:
         ],
         by_agent={"V2": Usage(calls=1, input_tokens=1200, output_tokens=30, cost_usd="0.5")},
         skipped=(),
+        weights_note=None,
         label_hint=None,
         setting_hint="a hint",
         timings=SimpleNamespace(format_timing_line=lambda seconds: f"{seconds} s"),
