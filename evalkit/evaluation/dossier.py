@@ -36,6 +36,7 @@ from evalkit.evaluation.report import (
     format_cell,
     load_template_environment,
     tabulate_expert_agreement,
+    warn_about_learned_documents,
 )
 from evalkit.evaluation.study import DocumentRecord, ReviewRecord, Study, read_folder_study
 from evalkit.pipeline.audit.file_digests import (
@@ -329,6 +330,7 @@ def build_dossier(output_folder: OutputFolder, basis: DossierBasis) -> Evaluatio
     simulated_warning = SIMULATED_WARNING.format(count=study.simulated_review_count, of=len(study.reviews))
     warnings = [
         *([simulated_warning] if study.simulated_review_count else ()),
+        *warn_about_learned_documents(study),
         *([f"{len(study.problems)} record files are damaged, and missing from the figures."] if study.problems else ()),
     ]
     return EvaluationReport(
