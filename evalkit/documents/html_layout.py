@@ -101,9 +101,9 @@ def _draw_pages(markup: str, styles: str, name: str, width: float) -> tuple[Any,
         writer.close()
         if not has_more:
             return pymupdf.open(stream=buffer.getvalue(), filetype="pdf"), needed_width
-    except Exception as error:  # MuPDF's errors share no base, and may quote the document: not chained
-        if isinstance(error, MemoryError):
-            raise
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
         raise build_damaged_error(name) from None
     raise build_too_large_error(name, f"{MAX_PAGES:,} pages")
 

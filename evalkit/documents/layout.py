@@ -23,7 +23,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal
 
-from evalkit.core.grouping import group_by
+from evalkit.core.grouping import group_by, split_into_runs
 from evalkit.documents.aligned_tables import TextRow, find_aligned_tables
 from evalkit.documents.bundle import BlockType, enclose_boxes
 from evalkit.documents.furniture import find_stamp_line_indices, is_stamp_line
@@ -416,17 +416,24 @@ def _split_regions_by_strips(elements: list[_Element], depth: int) -> Iterator[l
     The elements are divided into horizontal strips, because a strip may have columns of its own.
     """
     strips = _split_at_horizontal_gaps(elements) if depth < _MAX_DEPTH else [elements]
-    merged_strip: list[_Element] = []
-    for strip in strips:
-        if len(strips) > 1 and _find_gutter(strip) is not None:
-            if merged_strip:
-                yield merged_strip
+    pieces = [(strip, len(strips) > 1 and _find_gutter(strip) is not None) for strip in strips]
+    for strip, has_columns in _join_pieces_without_columns(pieces):
+        if has_columns:
             yield from _split_into_reading_regions(strip, depth + 1)
-            merged_strip = []
         else:
-            merged_strip += strip
-    if merged_strip:
-        yield merged_strip
+            yield strip
+
+
+def _join_pieces_without_columns(
+    pieces: Iterable[tuple[list[_Element], bool]],
+) -> Iterator[tuple[list[_Element], bool]]:
+    """Join neighbouring pieces of a page that have no columns, and drop empty ones.
+
+    Each piece comes with True if it has columns.
+    """
+    for run in split_into_runs(pieces, lambda run, piece: not (run[-1][1] or piece[1])):
+        if joined_elements := [element for elements, _ in run for element in elements]:
+            yield joined_elements, run[0][1]
 
 
 def _split_at_horizontal_gaps(elements: Sequence[_Element]) -> list[list[_Element]]:
@@ -487,21 +494,18 @@ def _split_into_column_bands(elements: Sequence[_Element], gutter: float) -> lis
         (element for element in elements if element.x0 < gutter < element.x1), key=_compute_vertical_middle
     )
     spanning_heights = [_compute_vertical_middle(element) for element in spanning_elements]
-    elements_between: list[list[_Element]] = [[] for _ in range(len(spanning_elements) + 1)]
-    for element in elements:
-        if not element.x0 < gutter < element.x1:
-            elements_between[bisect_left(spanning_heights, _compute_vertical_middle(element))].append(element)
-    bands: list[tuple[list[_Element], bool]] = []
-    full_width_elements: list[_Element] = []
-    for index, column_elements in enumerate(elements_between):
-        if _has_columns(column_elements, gutter):
-            bands += [(full_width_elements, False)] if full_width_elements else []
-            bands.append((column_elements, True))
-            full_width_elements = []
-        else:
-            full_width_elements += column_elements
-        full_width_elements += spanning_elements[index : index + 1]
-    return [*bands, (full_width_elements, False)] if full_width_elements else bands
+    column_elements = [element for element in elements if not element.x0 < gutter < element.x1]
+    elements_by_index = group_by(
+        column_elements, lambda element: bisect_left(spanning_heights, _compute_vertical_middle(element))
+    )
+    pieces: list[tuple[list[_Element], bool]] = []
+    for index in range(len(spanning_elements) + 1):
+        elements_between = elements_by_index.get(index, [])
+        pieces += [
+            (elements_between, _has_columns(elements_between, gutter)),
+            (spanning_elements[index : index + 1], False),
+        ]
+    return list(_join_pieces_without_columns(pieces))
 
 
 def _compute_vertical_middle(element: _Element) -> float:
@@ -579,20 +583,20 @@ def _build_blocks(region: Sequence[_Element], typography: PrevailingTypography) 
         yield table.block
 
 
-def _split_paragraphs(rows: list[TextRow], forced_break_heights: Sequence[float]) -> Iterator[list[TextRow]]:
+def _split_paragraphs(rows: list[TextRow], forced_break_heights: Sequence[float]) -> list[list[TextRow]]:
     """Group rows into paragraphs; each y of ``forced_break_heights`` ends a paragraph."""
     if not rows:
-        return
+        return []
     line_pitch = _measure_line_pitch(rows)
-    right_edges = _estimate_right_edges(rows, line_pitch)
-    paragraph_rows = [rows[0]]
-    for index, (above, below) in enumerate(pairwise(rows)):
-        is_stopped = any(above[0].y0 < stop <= below[0].y0 for stop in forced_break_heights)
-        if is_stopped or _is_paragraph_break(above, below, paragraph_rows, right_edges[index], line_pitch):
-            yield paragraph_rows
-            paragraph_rows = []
-        paragraph_rows.append(below)
-    yield paragraph_rows
+
+    def is_continuation(paragraph: list[tuple[TextRow, float]], row_and_edge: tuple[TextRow, float]) -> bool:
+        (above, right_edge), (below, _) = paragraph[-1], row_and_edge
+        return not any(above[0].y0 < stop <= below[0].y0 for stop in forced_break_heights) and not _is_paragraph_break(
+            above, below, [row for row, _ in paragraph[:2]], right_edge, line_pitch
+        )
+
+    rows_and_edges = zip(rows, _estimate_right_edges(rows, line_pitch), strict=True)
+    return [[row for row, _ in paragraph] for paragraph in split_into_runs(rows_and_edges, is_continuation)]
 
 
 def _is_paragraph_break(
@@ -625,15 +629,13 @@ def _estimate_right_edges(rows: list[TextRow], line_pitch: float) -> list[float]
     edges: list[float] = []
     left = min(row[0].x0 for row in rows)
     widest_edge = max((row[-1].x1 for row in rows if not _is_tabular(row)), default=0.0)
-    start = 0
-    for index in range(1, len(rows) + 1):
-        if index == len(rows) or _has_size_change_or_gap(rows[index - 1], rows[index], line_pitch):
-            section_edge = max((row[-1].x1 for row in rows[start:index] if not _is_tabular(row)), default=0.0)
-            # Short labels do not show where their lines could end; then the widest row of all counts.
-            edges += [section_edge if section_edge - left >= 0.6 * (widest_edge - left) else widest_edge] * (
-                index - start
-            )
-            start = index
+    for section in split_into_runs(
+        rows, lambda section, row: not _has_size_change_or_gap(section[-1], row, line_pitch)
+    ):
+        section_edge = max((row[-1].x1 for row in section if not _is_tabular(row)), default=0.0)
+        # Short labels do not show where their lines could end; then the widest row of all counts.
+        is_representative = section_edge - left >= 0.6 * (widest_edge - left)
+        edges += [section_edge if is_representative else widest_edge] * len(section)
     return edges
 
 

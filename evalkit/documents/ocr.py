@@ -395,11 +395,10 @@ def _parse_tsv_words(tsv: str) -> Iterator[OcrWord]:
     for row in tsv.splitlines():
         cells = row.split("\t", 11)
         # Tesseract reports pictures and rules as words that consist of white space.
-        if len(cells) < 12 or cells[0] != "5" or not (text := cells[11].strip()):
-            continue
-        line_number = line_numbers.setdefault(tuple(cells[1:5]), len(line_numbers))
-        x, y, width, height = map(int, cells[6:10])
-        yield OcrWord(text, x, y, x + width, y + height, round(min(max(float(cells[10]), 0), 100)), line_number)
+        if len(cells) == 12 and cells[0] == "5" and (text := cells[11].strip()):
+            line_number = line_numbers.setdefault(tuple(cells[1:5]), len(line_numbers))
+            x, y, width, height = map(int, cells[6:10])
+            yield OcrWord(text, x, y, x + width, y + height, round(min(max(float(cells[10]), 0), 100)), line_number)
 
 
 class RapidOcr:

@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.documents.identity.barcodes import find_barcode_areas
 from evalkit.documents.ruled_tables import RulingLine, TableGrid, find_grids
 from evalkit.documents.visibility import (
@@ -184,7 +185,9 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
     largest_size = max((styled_line.line.font_size for styled_line in styled_lines), default=0.0)
     for styled_line in styled_lines:
         line = styled_line.line
-        is_over_scan = not styled_line.is_inked and any(_is_line_centre_in_rect(area, line) for area in image_areas)
+        is_over_scan = not styled_line.is_inked and any(
+            is_token_centre_in_box(line, area, margin=0) for area in image_areas
+        )
         is_tiny = line.font_size < _TINY_FONT_SIZE and largest_size >= _TINY_RATIO * line.font_size
         is_possibly_visible = (styled_line.is_inked or styled_line.is_clip_window or is_over_scan) and not is_tiny
         visible_tokens = _find_visible_tokens(styled_line, inspector, verified_glyphs) if is_possibly_visible else ()
@@ -396,22 +399,14 @@ def split_at_wide_gaps(line: PageLine, tokens: tuple[PageToken, ...]) -> list[Pa
 
     A gap is wide if it is wider than gaps in a line of prose.
     """
-    if not tokens:
-        return []
     font_size = line.font_size
-    cut_positions: list[int] = []
-    if line.quarter_turns == 0:
-        wide_gap = 1.5 * font_size
-        pairs = enumerate(pairwise(tokens), 1)
-        cut_positions = [
-            position for position, (left, right) in pairs if not -font_size < right[1] - left[3] < wide_gap
-        ]
-    if not cut_positions and len(tokens) == len(line.tokens):
+    runs = split_into_runs(
+        tokens,
+        lambda run, token: line.quarter_turns != 0 or -font_size < token[1] - run[-1][3] < 1.5 * font_size,
+    )
+    if len(runs) == 1 and len(tokens) == len(line.tokens):
         return [line]
-    return [
-        PageLine(tokens[start:end], font_size, line.bold_share, line.quarter_turns)
-        for start, end in pairwise([0, *cut_positions, len(tokens)])
-    ]
+    return [PageLine(tuple(run), font_size, line.bold_share, line.quarter_turns) for run in runs]
 
 
 def _find_ruling_lines(page: Any, vectors: Sequence[dict[str, Any]]) -> tuple[list[RulingLine], list[RulingLine], int]:
@@ -424,19 +419,14 @@ def _find_ruling_lines(page: Any, vectors: Sequence[dict[str, Any]]) -> tuple[li
         # The boxes of shapes other than rectangles do not show what was drawn. The paths do, but to fetch them the page
         # must be read again.
         shapes = _find_path_edges(page)
-    horizontal_rules: list[RulingLine] = []
-    vertical_rules: list[RulingLine] = []
-    shape_count = 0
-    for edges in shapes:
-        is_shape = not edges
-        for x0, y0, x1, y1 in edges:
-            if abs(y1 - y0) <= 1:
-                horizontal_rules.append(RulingLine(y0, x0, x1))
-            elif abs(x1 - x0) <= 1:
-                vertical_rules.append(RulingLine(x0, y0, y1))
-            else:
-                is_shape = True
-        shape_count += is_shape
+    edges_by_shape = list(shapes)
+    edges = [edge for shape_edges in edges_by_shape for edge in shape_edges]
+    horizontal_rules = [RulingLine(y0, x0, x1) for x0, y0, x1, y1 in edges if abs(y1 - y0) <= 1]
+    vertical_rules = [RulingLine(x0, y0, y1) for x0, y0, x1, y1 in edges if abs(x1 - x0) <= 1 and not abs(y1 - y0) <= 1]
+    shape_count = sum(
+        not shape_edges or not all(abs(y1 - y0) <= 1 or abs(x1 - x0) <= 1 for x0, y0, x1, y1 in shape_edges)
+        for shape_edges in edges_by_shape
+    )
     return horizontal_rules, vertical_rules, shape_count
 
 
@@ -480,12 +470,7 @@ def _inset_word_box(token: PageToken) -> Rect:
     return token.x0 + inset, token.y0 + inset, token.x1 - inset, token.y1 - inset
 
 
-def is_token_centre_in_box(token: PageToken, box: Rect) -> bool:
-    """Return True if the middle of a word is in the box, or at most 1 point outside."""
+def is_token_centre_in_box(token: PageToken | PageLine, box: Rect, margin: float = 1.0) -> bool:
+    """Return True if the middle of a word or line is in the box, or at most ``margin`` points outside."""
     x, y = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
-    return box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1
-
-
-def _is_line_centre_in_rect(rect: Rect, line: PageLine) -> bool:
-    x, y = (line.x0 + line.x1) / 2, (line.y0 + line.y1) / 2
-    return rect[0] <= x <= rect[2] and rect[1] <= y <= rect[3]
+    return box[0] - margin <= x <= box[2] + margin and box[1] - margin <= y <= box[3] + margin

@@ -237,12 +237,11 @@ def _find_stamps(
     mark_mask = ink & ~word_mask
     for number, (rows, columns) in enumerate(ink_places, 1):
         height, width = rows.stop - rows.start, columns.stop - columns.start
-        if max(height, width) < _MIN_STAMP_HEIGHT:
-            continue
-        own_ink = labels[rows, columns] == number
-        is_frame = own_ink.mean() < _MAX_FRAME_FILL and word_mask[rows, columns].mean() > _MIN_FRAMED_WORDS
-        if min(height, width) <= _MAX_RULE_WIDTH or is_frame:
-            mark_mask[rows, columns] &= ~own_ink
+        if max(height, width) >= _MIN_STAMP_HEIGHT:
+            own_ink = labels[rows, columns] == number
+            is_frame = own_ink.mean() < _MAX_FRAME_FILL and word_mask[rows, columns].mean() > _MIN_FRAMED_WORDS
+            if min(height, width) <= _MAX_RULE_WIDTH or is_frame:
+                mark_mask[rows, columns] &= ~own_ink
     height, width = (length // _CELL for length in ink.shape)
     ink_by_cell = mark_mask[: height * _CELL, : width * _CELL].reshape(height, _CELL, width, _CELL).sum((1, 3))
     groups, _ = ndimage.label(ink_by_cell > 1, np.ones((3, 3)))  # a single pixel is dust

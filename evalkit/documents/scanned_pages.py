@@ -332,13 +332,12 @@ def _append_recognised_text(
 
 
 def _hide_page_text(page: Page) -> Page:
-    hidden_blocks = tuple(block.model_copy(update={"hidden": True}) for block in page.blocks)
     return page.model_copy(
         update={
             "text": "",
             "paragraphs": (),
             "words": PackedWords(),
-            "blocks": hidden_blocks,
+            "blocks": tuple(block.model_copy(update={"hidden": True}) for block in page.blocks),
             "layout_metadata": LayoutMetadata(block_types=(), has_tables=False),
         }
     )
@@ -436,11 +435,12 @@ class RecognisedPage:
             (page_text[start:end], x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000)
             for start, end, x0, y0, x1, y1 in page_words
         ]
-        lines: list[PageLine] = []
-        for line in self.upright_content.visible_lines:
-            remaining_tokens = tuple(token for token in line.tokens if not self._is_page_word(token, placed_words))
-            lines += [PageLine(remaining_tokens, line.font_size)] if remaining_tokens else []
-        return replace(self, upright_content=replace(self.upright_content, visible_lines=tuple(lines)))
+        remaining_tokens = (
+            (tuple(token for token in line.tokens if not self._is_page_word(token, placed_words)), line.font_size)
+            for line in self.upright_content.visible_lines
+        )
+        lines = tuple(PageLine(tokens, font_size) for tokens, font_size in remaining_tokens if tokens)
+        return replace(self, upright_content=replace(self.upright_content, visible_lines=lines))
 
     def _is_page_word(self, token: PageToken, placed_words: Sequence[_PlacedWord]) -> bool:
         """Return True if a recognised word is one of the page's own words.

@@ -427,7 +427,9 @@ class ExtractionEvaluator:
             for start in range(0, len(judgements), question_count or 1)
         ]
         pages = map(attempt.bundle.page, attempt.page_numbers)
-        items = attempt.report.remember((count_items, attempt.template), lambda: count_items(pages, attempt.template))
+        items = attempt.report.remember(
+            (count_items, attempt.template.name), lambda: count_items(pages, attempt.template)
+        )
         unread_items = [
             issue
             for issue in find_unread_items(items, attempt.fields, attempt.template)

@@ -270,21 +270,13 @@ class QuoteLocator:
             return QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
         long_words = _find_long_words(quote)
         for passage in (*nearby_passages, *other_passages):
-            if len(long_words) >= _MIN_LONG_WORDS and len(
-                long_words & passage.long_words
-            ) < _MIN_SHARED_LONG_WORDS * len(long_words):
-                continue
-            location = self._align_quote(
-                canonical_quote,
-                quote,
-                passage,
-                min_similarity=max(MIN_SIMILARITY, best_location.similarity + 0.01 if best_location else 0),
-            )
-            if location is None:
-                continue
-            if location.verdict is QuoteVerdict.NOISY:
+            min_shared_count = _MIN_SHARED_LONG_WORDS * len(long_words) if len(long_words) >= _MIN_LONG_WORDS else 0
+            is_related = len(long_words & passage.long_words) >= min_shared_count
+            min_similarity = max(MIN_SIMILARITY, best_location.similarity + 0.01 if best_location else 0)
+            location = self._align_quote(canonical_quote, quote, passage, min_similarity) if is_related else None
+            if location and location.verdict is QuoteVerdict.NOISY:
                 return location if passage in nearby_passages else replace(location, verdict=QuoteVerdict.WRONG_PAGE)
-            best_location = location
+            best_location = location or best_location
         return best_location or QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
 
     def _align_quote(

@@ -87,9 +87,9 @@ class ClinicalReport:
 
     def remember(self, key: Hashable, compute: Callable[[], _Result]) -> _Result:
         """Return what ``compute`` returned the first time for this key: several steps need the same."""
-        if key not in self._remembered:
-            self._remembered[key] = compute()
-        result: _Result = self._remembered[key]
+        result: _Result | None = self._remembered.get(key)
+        if result is None:
+            result = self._remembered[key] = compute()
         return result
 
     @cached_property

@@ -125,9 +125,8 @@ def _get_region_on_page(block: Any, first_page_index: int, last_page_index: int,
 
 
 def _convert_text_block(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
-    block_type: BlockType = "list_item" if context.is_in_list else "paragraph"
-    if block.type_.startswith("heading") or block.type_ in ("title", "subtitle"):
-        block_type = "heading"
+    is_heading = block.type_.startswith("heading") or block.type_ in ("title", "subtitle")
+    block_type: BlockType = "heading" if is_heading else "list_item" if context.is_in_list else "paragraph"
     yield from _build_paragraph_block(block.text, context, block_type, is_furniture=block.type_ in ("header", "footer"))
     yield from _flatten_response_blocks(block.blocks, context)
 
@@ -519,14 +518,12 @@ def _match_words_with_known_tokens(
             previous_index = matched_indices.get(word_index - step)
             token_index = -1 if previous_index is None else previous_index + step
             if (
-                previous_index is None
-                or word_index in matched_indices
-                or token_index in used_indices
-                or not 0 <= token_index < len(nearby_tokens)
-            ):
-                continue
-            if nearby_tokens[token_index].text == words[word_index] and _is_same_line(
-                nearby_tokens[token_index], nearby_tokens[previous_index]
+                previous_index is not None
+                and word_index not in matched_indices
+                and token_index not in used_indices
+                and 0 <= token_index < len(nearby_tokens)
+                and nearby_tokens[token_index].text == words[word_index]
+                and _is_same_line(nearby_tokens[token_index], nearby_tokens[previous_index])
             ):
                 matched_indices[word_index] = token_index
                 used_indices.add(token_index)
