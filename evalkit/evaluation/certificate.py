@@ -246,14 +246,16 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
     errors that audits found in their earlier answers do.
     """
     settings = settings or CertificateSettings()
-    documents = [document for document in study.documents if document.is_accepted and document.stratum]
+    documents = [document for document in study.documents_ever if document.is_accepted and document.stratum]
     newest_run = max((document.run_started_at for document in study.documents), default="")
     newest_versions = {
         document.stratum[2:]
         for document in study.documents
         if document.stratum and document.run_started_at == newest_run
     }
-    repeated_runs = {document.run_started_at for document in study.documents if is_answered_before_decision(document)}
+    repeated_runs = {
+        document.run_started_at for document in study.documents_ever if is_answered_before_decision(document)
+    }
     current_documents = [
         document
         for document in documents
@@ -264,7 +266,7 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
     )
     current_documents += [
         _restore_refuted_answer(document)
-        for document in study.documents
+        for document in study.documents_ever
         if document.stratum
         and document.stratum[2:] in newest_versions
         and _is_audit_of_replaced_answer(document, first_decided_at)

@@ -320,6 +320,16 @@ def test_error_found_by_an_audit_counts_when_decided_again():
         assert (overall.wrong_count, overall.accepted_count, overall.is_in_force) == (8, 200, False)
 
 
+def test_error_counts_although_its_file_was_exchanged():
+    """A better scan of the same letter does not make the answer about the bad one right."""
+    documents = build_audits(200, wrong=set(range(0, 80, 10)))
+    exchanged = tuple(one for one in documents if one.truth and one.truth.labels.dominant_type == OTHER)
+    kept = [one for one in documents if one not in exchanged]
+    assert certify(kept)[0].is_in_force
+    overall, _ = certify(kept, replaced_documents=exchanged)
+    assert (overall.wrong_count, overall.accepted_count, overall.is_in_force) == (8, 200, False)
+
+
 def test_errors_of_an_earlier_version_do_not_count():
     earlier = build_audits(
         8, wrong=set(range(8)), decided_at="2026-06-01T00:00:00Z", run_started_at="2026-06-01T00:00:00Z"
