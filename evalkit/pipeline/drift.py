@@ -138,7 +138,8 @@ def _compute_log_ratios(
     added_rates = np.array(table["added_rates"])[:, None, None]
     changed_rates = usual_rates + (1 - usual_rates) * added_rates
     changed = (wrong_since * np.log(changed_rates) + right_since * np.log1p(-changed_rates)).sum(axis=1)
-    return cast("FloatArray", logsumexp(changed, axis=0) - np.log(len(added_rates)) - unchanged.sum(axis=0))
+    mixed = logsumexp(changed, axis=0, b=np.array(table["added_weights"])[:, None])
+    return cast("FloatArray", mixed - unchanged.sum(axis=0))
 
 
 def _compute_level(log_ratios: FloatArray, run_length: float) -> float:

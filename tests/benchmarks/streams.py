@@ -81,7 +81,7 @@ def round_risks(risks: np.ndarray) -> list[float]:
     return np.round(risks, 3).tolist()
 
 
-def look_at_certificates(stream: Stream, *, is_patient: bool) -> dict[str, Any]:
+def look_at_certificates(stream: Stream, target: CertificateSettings, *, is_patient: bool) -> dict[str, Any]:
     """Look after every answer; return what was certified, and whether it was ever false."""
     delays = np.where(
         np.isinf(stream.answer_delay_days), PATIENT_DAYS if is_patient else np.inf, stream.answer_delay_days
@@ -99,11 +99,11 @@ def look_at_certificates(stream: Stream, *, is_patient: bool) -> dict[str, Any]:
             "long run": stream.expected_error_rate[stream.day[chosen], stratum],
         }
         is_too_bad = {
-            name: np.cumsum(column) / np.arange(1, len(chosen) + 1) > TARGET.max_error_rate + 1e-12
+            name: np.cumsum(column) / np.arange(1, len(chosen) + 1) > target.max_error_rate + 1e-12
             for name, column in truths.items()
         }
         drawn, answers, answer_times = is_drawn[chosen], stream.expert_says_wrong[chosen], answered_at[chosen]
-        fast_check = FastCheck(probabilities[chosen])
+        fast_check = FastCheck(probabilities[chosen], target)
         certified_after, days_in_force, newest_day = None, 0, int(days[-1]) if len(days) else 0
         for day in range(int(days[0]) if len(days) else 0, newest_day + 1):
             count = int(np.searchsorted(days, day, side="right"))
@@ -125,7 +125,7 @@ def look_at_certificates(stream: Stream, *, is_patient: bool) -> dict[str, Any]:
                 if not fast_check.may_be_proven(count, np.flatnonzero(found & ~unanswered)):
                     continue
                 proven = find_proven_count(
-                    days[:count], history, unanswered, NOTICED_SHARE, TARGET.max_error_rate, TARGET.confidence
+                    days[:count], history, unanswered, NOTICED_SHARE, target.max_error_rate, target.confidence
                 )
                 if proven is None:
                     continue
@@ -152,7 +152,8 @@ def look_at_certificates(stream: Stream, *, is_patient: bool) -> dict[str, Any]:
 class FastCheck:
     """Upper limit of the wealth on prefixes of one history: whoever is below it is surely not certified."""
 
-    def __init__(self, probabilities: np.ndarray) -> None:
+    def __init__(self, probabilities: np.ndarray, target: CertificateSettings) -> None:
+        self._target = target
         smallest = np.minimum.accumulate(probabilities)
         shares = np.minimum(1.0, _STAKE_LIMITS[:, None] * smallest / probabilities)
         self._stake_sums = np.cumsum(probabilities * shares, axis=1)
@@ -162,9 +163,9 @@ class FastCheck:
     def may_be_proven(self, count: int, is_found_wrong: np.ndarray) -> bool:
         """Take the mean stake of all documents for that of the rarely drawn ones."""
         losses = self._losses[:, :, :count][:, :, is_found_wrong].sum(axis=2)
-        gains = _BETS[:, None] * NOTICED_SHARE * TARGET.max_error_rate * self._stake_sums[:, count - 1]
+        gains = _BETS[:, None] * NOTICED_SHARE * self._target.max_error_rate * self._stake_sums[:, count - 1]
         wealth = (np.exp(losses + gains) * _BET_WEIGHTS[:, None] * _STAKE_WEIGHTS).sum()
-        return bool(wealth >= 1 / (1 - TARGET.confidence))
+        return bool(wealth >= 1 / (1 - self._target.confidence))
 
 
 def estimate_today(is_wrong: np.ndarray, probabilities: np.ndarray, is_drawn: np.ndarray) -> Estimate:
@@ -301,18 +302,20 @@ def main() -> None:
     parser.add_argument(
         "--precision", type=int, default=0, help="streams of each kind for the audits that one point takes"
     )
+    parser.add_argument("--rate", type=float, default=TARGET.max_error_rate, help="tolerated error rate")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="*")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     kinds = arguments.kinds or list_kinds(arguments.half)
+    target = TARGET.model_copy(update={"max_error_rate": arguments.rate})
     outcomes: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for number in range(arguments.streams):
         kind, seed = kinds[number % len(kinds)], arguments.first_seed + number // len(kinds)
         stream = generate_stream(kind, seed=seed)
         outcome = {
-            "as answered": look_at_certificates(stream, is_patient=False),
-            "patient": look_at_certificates(stream, is_patient=True),
+            "as answered": look_at_certificates(stream, target, is_patient=False),
+            "patient": look_at_certificates(stream, target, is_patient=True),
         }
         if number // len(kinds) < arguments.precision:
             outcome["precision"] = measure_precision(stream)

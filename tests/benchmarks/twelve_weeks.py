@@ -349,6 +349,12 @@ def plot_weeks(found: Sequence[tuple[str, dict[str, Any]]], file: Path) -> None:
     file.write_text(plots.render_svg(figure), "utf-8") if file.suffix == ".svg" else figure.savefig(file, dpi=150)
 
 
+def store_json(found: Sequence[Any], file: Path | None) -> None:
+    """Write what was found so far, because a run takes long."""
+    if file is not None:
+        file.write_text(json.dumps(found, indent=1), "utf-8")
+
+
 def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -375,6 +381,7 @@ def main() -> None:
             number += 1
             if run is not None:
                 found.append(run)
+                store_json(found, options.json)
         table = Table(
             "kind", "runs", "wrong answers", "of them learned", "week left out", "may be promoted", "poison promoted"
         )
@@ -389,14 +396,13 @@ def main() -> None:
                 found.append(
                     (f"{source}, {hospital}", measure_learning(Replay(source, hospital, options.seed, unseen[source])))
                 )
+                store_json(found, options.json)
                 console.print(
                     found[-1][0], found[-1][1]["compared"], [row["week"] for row in found[-1][1]["promotions"]]
                 )
         console.print(*tabulate_learning(found))
         if options.plot:
             plot_weeks(found, options.plot)
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1), "utf-8")
 
 
 if __name__ == "__main__":

@@ -150,13 +150,20 @@ class ClassificationController(CaseController):
         self.draft = self.case.answer_boundary(self.draft, page, begins=bool(message["begins"]))
         undecided = [doubt for doubt in self.case.boundary_doubts if not self._is_decided(doubt)]
         following = next((doubt for doubt in undecided if doubt.page > page), undecided[0] if undecided else None)
-        unseen_pages = (
-            self.case.find_unseen_requirements(self.draft).page_numbers if self.case.is_short(self.draft) else ()
-        )
-        if following is not None:
+        is_short = self.case.is_short(self.draft)
+        # In a short case, the type of a new document comes first.
+        is_untyped = is_short and (page, None) in [
+            (part.start_page, part.dominant_type) for part in self.draft.segments
+        ]
+        if following is not None and not is_untyped:
             self.screen.show_target(following.issue_id, following.page)
-        elif unseen_pages:
-            self.screen.show_target(self.panel.selected or None, unseen_pages[0])
+        elif (
+            is_short
+            and not is_untyped
+            and self.panel.selected
+            and (place := self.choose_next_place(self.panel.selected))
+        ):
+            self.screen.show_target(place[1], place[0])
         else:
             self.screen.save_and_show_draft(self.draft)
 

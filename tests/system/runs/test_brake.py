@@ -41,7 +41,7 @@ def count_audits(output: Path, first: int, last: int) -> int:
 def test_errors_in_audits_brake_until_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As with the shipped numbers, but after few documents.
     monkeypatch.setattr(drift, "_MIN_EARLIER_AUDITS", 10)
-    monkeypatch.setattr(drift, "RUN_LENGTH", 20.0)
+    monkeypatch.setattr(drift, "RUN_LENGTH", 5.0)
     folder, output = tmp_path / "inbox", tmp_path / "output"
     assert "Braked" not in run_and_review(folder, output, 12, "Clinical Note", "1")
     assert "Braked" not in run_and_review(folder, output, 18, "Other", "1")
