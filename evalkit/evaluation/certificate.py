@@ -58,6 +58,8 @@ _PRIOR_NOTICED, _PRIOR_SHOWN = 19, 20
 _MAX_AGE_DAYS = 60
 #: A certificate that needs audits for more than this many days, at the present rate, cannot be had.
 _HORIZON_DAYS = 365
+#: So many standard deviations, and so many documents more, may be missing among the drawn ones by chance.
+_MAX_MISSING_DEVIATIONS, _MAX_MISSING_DRAWS = 4, 4
 
 
 class AuditHistory(NamedTuple):
@@ -158,11 +160,14 @@ class Certificate:
     """Number of audits that a program answered: with any, nothing is certified."""
     answers_sha256: str
     """Hash of all draws and answers on which the bound rests."""
+    missing_draws: int
+    """Number of documents that should have been drawn by the recorded probabilities and were not; 0 if chance explains
+    it. With any, nothing is certified: documents that were drawn have been left out."""
 
     @property
     def is_in_force(self) -> bool:
-        """True if the statement may be relied on: proven, by experts' answers only."""
-        return self.is_proven and not self.simulated_count
+        """True if the statement may be relied on: proven, by experts' answers to random draws only."""
+        return self.is_proven and not self.simulated_count and not self.missing_draws
 
     @property
     def statement(self) -> str:
@@ -177,6 +182,11 @@ class Certificate:
         )
         if self.simulated_count:
             return f"No certificate: answers by programs prove nothing (audits: {self.simulated_count})."
+        if self.missing_draws:
+            return (
+                f"No certificate: about {self.missing_draws} documents fewer were drawn for audit than the recorded "
+                "probabilities promise. Drawn documents were removed, or decided again without the others."
+            )
         if self.is_proven:
             return (
                 f"At most {rate} of the accepted documents are wrong, {sure} sure, at whatever moment you look: {facts}"
@@ -232,21 +242,34 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
     """Compute the certificate of all documents, then that of each stratum by name.
 
     Only documents of the newest run's models, versions and readers count: another version is another stratum. After a
-    brake, only documents decided since then count. A run that decided reviewed documents again does not count.
+    brake, only documents decided since then count. A run that decided reviewed documents again does not count, but the
+    errors that audits found in their earlier answers do.
     """
     settings = settings or CertificateSettings()
-    documents = [document for document in study.documents if document.is_accepted and document.stratum]
+    documents = [document for document in study.documents_ever if document.is_accepted and document.stratum]
     newest_run = max((document.run_started_at for document in study.documents), default="")
     newest_versions = {
         document.stratum[2:]
         for document in study.documents
         if document.stratum and document.run_started_at == newest_run
     }
-    repeated_runs = {document.run_started_at for document in study.documents if is_answered_before_decision(document)}
+    repeated_runs = {
+        document.run_started_at for document in study.documents_ever if is_answered_before_decision(document)
+    }
     current_documents = [
         document
         for document in documents
         if document.stratum and document.stratum[2:] in newest_versions and document.run_started_at not in repeated_runs
+    ]
+    first_decided_at = min(
+        (document.decided_at for document in current_documents), default="9999-12-31", key=parse_time
+    )
+    current_documents += [
+        _restore_refuted_answer(document)
+        for document in study.documents_ever
+        if document.stratum
+        and document.stratum[2:] in newest_versions
+        and _is_audit_of_replaced_answer(document, first_decided_at)
     ]
     noticed_share = measure_noticed_share(study)
     documents_by_stratum = group_by(current_documents, lambda document: document.stratum)
@@ -275,6 +298,34 @@ def is_answered_before_decision(document: DocumentRecord) -> bool:
     return any(parse_time(review.submitted_at) < decided_at for review in document.reviews)
 
 
+def _is_audit_of_replaced_answer(document: DocumentRecord, first_decided_at: str) -> bool:
+    """Return True if an audit found an answer wrong, and a later run decided the document again.
+
+    Only if the present versions were in use by then: the error may be theirs.
+    """
+    if document.review_reason not in ("audit", "sample") or not is_answered_before_decision(document):
+        return False
+    review = document.reviews[0]
+    return (
+        review.labels_before is not None
+        and judge_audit(_restore_refuted_answer(document)) == "wrong"
+        and parse_time(review.submitted_at) > parse_time(first_decided_at)
+    )
+
+
+def _restore_refuted_answer(document: DocumentRecord) -> DocumentRecord:
+    """Return the document with the answer that its audit judged, as of the time of the audit."""
+    review, stratum = document.reviews[0], document.stratum
+    document_type = review.labels_before.dominant_type if review.labels_before else None
+    return replace(
+        document,
+        decision="AUTO_ACCEPT",
+        agent_labels=review.labels_before,
+        stratum=stratum and stratum._replace(document_type=document_type or "cannot tell"),
+        decided_at=review.submitted_at,
+    )
+
+
 def _is_brake_of(event: LoggedEvent, stratum: StratumKey | None) -> bool:
     """Return True if the event braked the stratum; a brake may leave out the versions."""
     is_same = stratum is None or event.stratum in ("", stratum.name) or stratum.name.startswith(f"{event.stratum} | ")
@@ -297,6 +348,9 @@ def _compute_certificate(
         np.array([answer in ("wrong", "unanswered") for answer in answers]),
     )
     is_unanswered = np.array([answer == "unanswered" for answer in answers])
+    draw_variance = float((history.draw_probabilities * (1 - history.draw_probabilities)).sum())
+    missing_draws = float(history.draw_probabilities.sum()) - (len(answers) - answers.count("not drawn"))
+    is_chance = missing_draws <= _MAX_MISSING_DEVIATIONS * math.sqrt(draw_variance) + _MAX_MISSING_DRAWS
     seconds = [(parse_time(document.decided_at) - parse_time("")).total_seconds() for document in ordered]
     days = np.array(seconds) / 86_400
     target = settings.max_error_rate, settings.confidence
@@ -332,6 +386,7 @@ def _compute_certificate(
                 )
             ]
         ),
+        0 if is_chance else round(missing_draws),
     )
     if is_proven:
         return certificate

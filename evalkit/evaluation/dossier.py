@@ -24,6 +24,7 @@ from evalkit.core.records import StrictRecord
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation import attention_checks, document_type_scores, headline_estimates, plots, reviewer_performance
+from evalkit.evaluation.certificate import compute_certificates
 from evalkit.evaluation.export import write_private_file
 from evalkit.evaluation.report import (
     SIMULATED_WARNING,
@@ -35,6 +36,7 @@ from evalkit.evaluation.report import (
     format_cell,
     load_template_environment,
     tabulate_expert_agreement,
+    warn_about_learned_documents,
 )
 from evalkit.evaluation.study import DocumentRecord, ReviewRecord, Study, read_folder_study
 from evalkit.pipeline.audit.file_digests import (
@@ -51,7 +53,7 @@ from evalkit.pipeline.event_log import EventKind, LoggedEvent, append_event, rea
 from evalkit.pipeline.purge import read_purge_records
 from evalkit.pipeline.strata import StratumKey
 from evalkit.review.write_lock import hold_case_write_lock
-from evalkit.settings import Settings
+from evalkit.settings import CertificateSettings, Settings
 from evalkit.store import EVENTS_FOLDER, INTENDED_USE_FILE, PATIENT_SALT_FILE, OutputFolder, event_file_name
 
 SCHEMA_VERSION = 1
@@ -328,6 +330,7 @@ def build_dossier(output_folder: OutputFolder, basis: DossierBasis) -> Evaluatio
     simulated_warning = SIMULATED_WARNING.format(count=study.simulated_review_count, of=len(study.reviews))
     warnings = [
         *([simulated_warning] if study.simulated_review_count else ()),
+        *warn_about_learned_documents(study),
         *([f"{len(study.problems)} record files are damaged, and missing from the figures."] if study.problems else ()),
     ]
     return EvaluationReport(
@@ -339,7 +342,7 @@ def build_dossier(output_folder: OutputFolder, basis: DossierBasis) -> Evaluatio
             EvaluationSection("use", "Intended use", _read_intended_use(output_folder)),
             _build_versions_section(study, basis),
             _build_validation_section(study),
-            _build_certificate_section(events, name_person),
+            _build_certificate_section(study, events, name_person),
             _build_log_section("drift", "Drift and brake", _DRIFT_TEXT, events, ("braked", "released"), name_person),
             _build_incidents_section(output_folder, study),
             _build_log_section("learning", "Learning", _LEARNING_TEXT, events, _LEARNING_KINDS, name_person),
@@ -351,9 +354,7 @@ def build_dossier(output_folder: OutputFolder, basis: DossierBasis) -> Evaluatio
 
 def _build_summary_section(study: Study, events: Sequence[LoggedEvent], basis: DossierBasis) -> EvaluationSection:
     accepted = [document for document in study.documents if document.is_accepted]
-    strata_now = {
-        event.stratum: event.kind for event in _select_events(events, *_CERTIFICATE_KINDS, "braked", "released")
-    }
+    strata_now = {event.stratum: event.kind for event in _select_events(events, "braked", "released")}
     rows: list[tuple[str, Any]] = [
         ("documents processed", len(study.documents)),
         ("of these accepted without a person", len(accepted)),
@@ -366,7 +367,7 @@ def _build_summary_section(study: Study, events: Sequence[LoggedEvent], basis: D
             for name, measure in (("right type", _TRUTH_SCORES[0]), ("all segments right", _TRUTH_SCORES[1]))
             if accepted
         ),
-        ("strata with a certificate now", sum(kind == "certified" for kind in strata_now.values())),
+        ("strata with a certificate now", len(_list_certified_strata(study, events)[0])),
         ("strata with the brake on now", sum(kind == "braked" for kind in strata_now.values())),
         ("records found changed or missing", basis.fault_count),
     ]
@@ -525,12 +526,35 @@ def _describe_stratum(
     }
 
 
-def _build_certificate_section(events: Sequence[LoggedEvent], name_person: Callable[[str], str]) -> EvaluationSection:
+def _list_certified_strata(study: Study, events: Sequence[LoggedEvent]) -> tuple[list[str], list[str]]:
+    """List the strata whose certificate the records still prove, and those that the next run withdraws."""
+    newest = {event.stratum: event for event in _select_events(events, *_CERTIFICATE_KINDS)}
+    strata: tuple[list[str], list[str]] = [], []
+    for stratum, event in sorted(newest.items()):
+        if event.kind == "certified":
+            stated = {name: event.facts[name] for name in CertificateSettings.model_fields if name in event.facts}
+            try:
+                computed = compute_certificates(study, CertificateSettings.model_validate(stated))
+            except ValueError:  # a changed event
+                computed = []
+            strata[not any(one.stratum == stratum and one.is_in_force for one in computed)].append(stratum)
+    return strata
+
+
+def _build_certificate_section(
+    study: Study, events: Sequence[LoggedEvent], name_person: Callable[[str], str]
+) -> EvaluationSection:
     history = _select_events(events, *_CERTIFICATE_KINDS)
     newest = {event.stratum: event for event in history}
-    valid_count = sum(event.kind == "certified" for event in newest.values())
-    if valid_count:
-        about = f"{valid_count} of {len(newest)} strata that ever had a certificate have one now."
+    valid, refuted = _list_certified_strata(study, events)
+    if refuted:
+        about = (
+            f"{len(valid)} of {len(newest)} strata that ever had a certificate have one now. Do not rely on those of "
+            f"{', '.join(stratum or 'all documents' for stratum in refuted)}: the records no longer prove them, and the next "
+            "run withdraws them."
+        )
+    elif valid:
+        about = f"{len(valid)} of {len(newest)} strata that ever had a certificate have one now."
     elif newest:
         about = "No stratum has a certificate now: all that were granted were withdrawn."
     else:

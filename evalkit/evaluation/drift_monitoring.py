@@ -70,7 +70,7 @@ def compute_stratum_drifts(study: Study, runs: Sequence[MonitoredRun] = ()) -> l
     """
     audited_documents = [
         document
-        for document in study.documents
+        for document in study.documents_ever
         if document.is_accepted
         and document.stratum
         and judge_audit(document) != "not drawn"

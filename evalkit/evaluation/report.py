@@ -60,6 +60,10 @@ from evalkit.store import open_output_folder
 SIMULATED_WARNING = (
     "Simulated: {count} of {of} reviews were made by a program. These figures say nothing about quality."
 )
+LEARNED_WARNING = (
+    "Learned: {count} of {of} reviewed documents were decided by weights that may have been learned from their reviews. "
+    "Figures that include them are too good."
+)
 
 _CLASS_COLUMNS = ("type", "true_reviewed", "said", "recall", "precision", "wrong")
 _DIFFERENCE_COLUMNS = (
@@ -187,11 +191,28 @@ def build_report(
         str(study.output),
         (
             *([simulated_warning] if study.simulated_review_count else ()),
+            *warn_about_learned_documents(study),
             *study.problems,
             *study.label_warnings,
         ),
         tuple(section for section in sections if section is not None),
     )
+
+
+def warn_about_learned_documents(study: Study) -> list[str]:
+    """Warn if figures include documents that the site's own weights were learned from."""
+    cutoffs: list[str] = []
+    for event in study.events:
+        if event.kind == "promoted":
+            cutoffs.append(str(event.facts.get("cutoff", "")))
+        elif event.kind == "promotion_reversed":
+            cutoffs = cutoffs[:-1]
+    count = sum(
+        certificate.is_answered_before_decision(document)
+        and min(review.submitted_at for review in document.reviews) <= max(cutoffs, default="")
+        for document in study.reviewed_documents
+    )
+    return [LEARNED_WARNING.format(count=count, of=len(study.reviewed_documents))] if count else []
 
 
 # ------------------------------------------------------------------------------------------------------ sections

@@ -253,6 +253,14 @@ class Study:
     """Outcomes of cases with a deliberately wrong answer; their reviews are not part of any document's reviews."""
     events: tuple[LoggedEvent, ...] = ()
     """The folder's own decisions, oldest first: certificates, brakes, promotions."""
+    replaced_documents: tuple[DocumentRecord, ...] = ()
+    """Documents whose file was exchanged for another. Only certificates and brakes count them: a wrong answer about a bad
+    scan stays wrong when a better one arrives."""
+
+    @property
+    def documents_ever(self) -> tuple[DocumentRecord, ...]:
+        """The documents, and those whose file was exchanged since."""
+        return (*self.documents, *self.replaced_documents)
 
     @property
     def reviewed_documents(self) -> list[DocumentRecord]:
@@ -362,10 +370,10 @@ def read_folder_study(
             )
     reader = _StudyReader(output_folder, dict(foreign_types or {}))
     reader.load_label_files(truth, production)
-    documents = [
-        reader.read_document_or_report_problem(result_name.rpartition("/")[2].removesuffix(".json"))
-        for result_name in reader.iterate_current_result_names()
-    ]
+    documents, replaced_documents = (
+        [*map(reader.read_document_or_report_problem, reader.iterate_doc_ids(replaced=replaced))]
+        for replaced in (False, True)
+    )
     reader.warn_about_unmatched_labels(documents)
     attention_checks = tuple(read_attention_check_outcomes(reader.output_folder, reader.problems))
     return Study(
@@ -375,6 +383,7 @@ def read_folder_study(
         tuple(dict.fromkeys(reader.label_warnings)),
         attention_checks,
         tuple(read_events(output_folder)),
+        tuple(replaced_documents),
     )
 
 
@@ -494,12 +503,12 @@ class _StudyReader:
         with OutputIndex(self.output_folder) as index:
             return {row["doc_id"]: row for row in index.list_documents()}
 
-    def iterate_current_result_names(self) -> Iterator[str]:
-        """Yield the result files of current documents, without those that were replaced."""
+    def iterate_doc_ids(self, *, replaced: bool) -> Iterator[str]:
+        """Yield the doc_ids of results, either those that were replaced or the others."""
         for name in self.output_folder.list_json_files(RESULTS_FOLDER):
-            row = self._index_rows.get(name.rpartition("/")[2].removesuffix(".json"))
-            if not (row and row["replaced"]):
-                yield name
+            doc_id = name.rpartition("/")[2].removesuffix(".json")
+            if bool((self._index_rows.get(doc_id) or {}).get("replaced")) is replaced:
+                yield doc_id
 
     def load_label_files(self, truth_path: Path | str | None, production_path: Path | str | None) -> None:
         """Read the given files of true and production labels and the run's own labels."""

@@ -71,6 +71,7 @@ from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
 from evalkit.review.ground_truth import (
     find_newest_revision,
+    is_simulated_reviewer,
     read_silver_audit_probability,
     remove_mismatched_silver_fields,
     withdraw_silver_ground_truth,
@@ -280,7 +281,9 @@ class _DocumentRun:
         self.started_at = format_zulu_now()
         self.timings = RunTimings()
         self.promotion = next(iter(find_promotions_in_force(output_folder)[-1:]), None)
-        self._review_costs = ReviewCosts.from_closings(settings.prices, index.list_closings())
+        self._review_costs = ReviewCosts.from_closings(
+            settings.prices, [row for row in index.list_closings() if not is_simulated_reviewer(row["reviewer"])]
+        )
         self._completed_audits = sum(
             row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")
         )

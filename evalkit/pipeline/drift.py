@@ -8,6 +8,8 @@ that the expected sum over all strata is the number of audits drawn. A limit of 
 gives at most one false brake in c audits of all strata together, however many strata there are. Where unusual input
 makes a change likely (``input_monitoring``), the ratio that begins there counts for more, and so does a warning in the
 run length. Without wrong answers it brakes nothing.
+One ratio more compares a rate that is never tolerated with the highest tolerated one, from the first audit on: a stratum that
+is bad from the start has nothing better to be compared with.
 
 *The error rate before the change* is unknown: it is integrated out, with the stratum's earlier audits as data. Audits
 are compared with earlier ones of similar risk, because documents are drawn by risk: so no weights are needed, and an
@@ -83,9 +85,9 @@ def compute_drift_evidence(audits: AuditSequence, first_position: int = 0) -> li
     first_searched = int(np.searchsorted(answered.sum(axis=0), _MIN_EARLIER_AUDITS))
     evidence = []
     for position in map(int, np.flatnonzero(audits.is_found_wrong)):
-        starts = np.arange(max(position + 1 - _WINDOW, first_position, first_searched), position + 1)
-        if not len(starts):
+        if position < first_position:
             continue
+        starts = np.arange(max(position + 1 - _WINDOW, first_position, first_searched), position + 1)
         wrong_since = wrong[:, [position + 1]] - wrong[:, starts]
         log_ratios = _compute_log_ratios(
             wrong[:, starts],
@@ -95,9 +97,22 @@ def compute_drift_evidence(audits: AuditSequence, first_position: int = 0) -> li
             _ERRORS,
         )
         log_ratios += np.log(audits.start_weights[starts])
+        # A stratum that is bad from the start has nothing better to be compared with.
+        since_first = audits.is_found_wrong[first_position : position + 1]
+        log_ratios = np.append(log_ratios, _compute_intolerable_ratio(since_first))
+        starts = np.append(starts, first_position)
         level = _compute_level(log_ratios, RUN_LENGTH)
         evidence.append(DriftEvidence(position, level, int(starts[np.argmax(log_ratios)])))
     return evidence
+
+
+def _compute_intolerable_ratio(is_found_wrong: npt.NDArray[np.bool_]) -> float:
+    """Compute the log likelihood ratio of rates above the tolerated one to that rate."""
+    tolerated, rates = _ERRORS["tolerated_rate"], np.array(_ERRORS["intolerable_rates"])
+    wrong_count = is_found_wrong.sum()
+    right_count = len(is_found_wrong) - wrong_count
+    log_ratios = wrong_count * np.log(rates / tolerated) + right_count * np.log((1 - rates) / (1 - tolerated))
+    return float(logsumexp(log_ratios) - np.log(len(rates)))
 
 
 def find_unusual_runs(sums: FloatArray, document_counts: FloatArray) -> int | None:

@@ -45,6 +45,9 @@ _SHIPPED_CALIBRATIONS = {"embedded": (0.0, 2.3)}
 _NO_CALIBRATION = (0.0, 1.0)
 
 _BOUNDARY_EFFECTS = ("begin_document", "join_document", "decide_boundary")
+#: Effects of answers about a segment's type. Whoever answers another question, such as whether pages are missing or shares
+#: are right, says nothing about the type, and needs more pages.
+_TYPE_EFFECTS = ("choose_type", "remove_type", "strike_quote")
 
 
 class AskedPart(StrictRecord):
@@ -152,8 +155,8 @@ def find_asked_part(issue: Issue) -> str:
     if effect in _BOUNDARY_EFFECTS and issue.page and issue.page > 1:
         return f"boundary:{issue.page}"
     if effect == "other_patient":
-        return "patients"
-    return f"segment:{issue.segment_index}" if issue.segment_index and effect not in _BOUNDARY_EFFECTS else ""
+        return "patients" if issue.facts.get("count", 2) == 2 else ""  # two pages do not tell who a third patient is
+    return f"segment:{issue.segment_index}" if issue.segment_index and effect in _TYPE_EFFECTS else ""
 
 
 def plan_issue_review(kind: str, open_issues: Iterable[Issue], page_count: int, costs: ReviewCosts) -> ReviewPlan:

@@ -305,6 +305,47 @@ def test_run_that_decides_reviewed_documents_again_proves_nothing():
     assert [one.accepted_count for one in certify([*earlier, *later])] == [30, 30]
 
 
+def test_error_found_by_an_audit_counts_when_decided_again():
+    """Else deciding just the wrong ones again would clear a stratum."""
+    assert certify(build_audits(200))[0].is_in_force
+    documents = build_audits(200, wrong={10, 20, 30, 40, 50, 60, 70, 80})
+    again = {"run_started_at": "2026-06-01T00:00:00Z", "decided_at": "2026-06-01T00:00:00Z"}
+    documents = [
+        replace(one, **again, agent_labels=labels(OTHER))
+        if one.truth and one.truth.labels.dominant_type == OTHER
+        else one
+        for one in documents
+    ]
+    for overall in certify(documents):
+        assert (overall.wrong_count, overall.accepted_count, overall.is_in_force) == (8, 200, False)
+
+
+def test_error_counts_although_its_file_was_exchanged():
+    """A better scan of the same letter does not make the answer about the bad one right."""
+    documents = build_audits(200, wrong=set(range(0, 80, 10)))
+    exchanged = tuple(one for one in documents if one.truth and one.truth.labels.dominant_type == OTHER)
+    kept = [one for one in documents if one not in exchanged]
+    assert certify(kept)[0].is_in_force
+    overall, _ = certify(kept, replaced_documents=exchanged)
+    assert (overall.wrong_count, overall.accepted_count, overall.is_in_force) == (8, 200, False)
+
+
+def test_errors_of_an_earlier_version_do_not_count():
+    earlier = build_audits(
+        8, wrong=set(range(8)), decided_at="2026-06-01T00:00:00Z", run_started_at="2026-06-01T00:00:00Z"
+    )
+    later = build_audits(100, first=40_000, run_started_at="2026-07-01T00:00:00Z")
+    assert [(one.wrong_count, one.is_in_force) for one in certify([*earlier, *later])] == [(0, True), (0, True)]
+
+
+def test_documents_that_nobody_could_draw_prove_nothing():
+    """Documents that an earlier run did not draw, decided again without the others, are no random draw."""
+    not_drawn = {"truth": None, "reviews": (), "review_reason": None, "truth_status": "unseen"}
+    for overall in certify(build_audits(9000, inclusion_probability=0.05, **not_drawn)):
+        assert (overall.is_proven, overall.missing_draws, overall.is_in_force) == (True, 450, False)
+        assert "450 documents fewer were drawn" in overall.statement
+
+
 def build_brake(stratum: str) -> LoggedEvent:
     return LoggedEvent(
         kind="braked",

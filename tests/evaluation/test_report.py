@@ -27,6 +27,7 @@ from evalkit.evaluation.report import (
     build_report,
     convert_report_to_json,
     format_cell,
+    warn_about_learned_documents,
     write_html_report,
 )
 from evalkit.evaluation.reviewer_performance import (
@@ -38,6 +39,7 @@ from evalkit.evaluation.sampling import draw_and_queue_sample
 from evalkit.evaluation.segmentation_metrics import estimate_segmentation_measures, rank_documents_by_pages_to_move
 from evalkit.evaluation.study import Study, read_study
 from evalkit.pipeline import RunSummary
+from evalkit.pipeline.event_log import LoggedEvent
 from evalkit.samples.simulated_experts import simulate_and_submit_reviews
 from evalkit.store import template_review_file_name
 
@@ -72,6 +74,26 @@ def reviewed(demo_run: RunSummary, samples: Path, tmp_path_factory: pytest.TempP
 @pytest.fixture(scope="module")
 def report_of_reviewed(reviewed: Study) -> EvaluationReport:
     return build_report(reviewed, made_at=NOW)
+
+
+def test_documents_that_weights_were_learned_from_are_told() -> None:
+    def log(kind: str) -> LoggedEvent:
+        facts = {"cutoff": "2026-01-05T00:00:00Z"}
+        return LoggedEvent(kind=kind, recorded_at=NOW, recorded_by="a", stratum="", facts=facts, prev_sha256=None)
+
+    documents = [
+        document(f"d{day}", truth=truth(), reviews=(answer(f"d{day}", submitted_at=f"2026-01-0{day}T00:00:00Z"),))
+        for day in (2, 4, 6)
+    ]
+    old, new = documents, [replace(one, decided_at="2026-01-08T00:00:00Z") for one in documents]
+    promoted, reverted = log("promoted"), log("promotion_reversed")
+    for decided, events, count in (
+        (old, (), 0), (new, (), 0), (old, (promoted,), 0), (new, (promoted,), 2), (new, (promoted, reverted), 0),
+    ):  # fmt: skip
+        warnings = warn_about_learned_documents(replace(study(*decided), events=events))
+        assert [warning[:31] for warning in warnings] == [f"Learned: {count} of 3 reviewed documents"[:31]] * bool(
+            count
+        )
 
 
 def test_patients_are_counted_by_source_folder(reviewed: Study, report_of_reviewed: EvaluationReport) -> None:

@@ -22,6 +22,7 @@ from evalkit.pipeline.supplied_labels import parse_typed_page_ranges
 from evalkit.review import SMEReviewHelper
 from evalkit.review.ground_truth import ShownMachineAnswers
 from evalkit.samples.simulated_experts import simulate_and_submit_reviews
+from evalkit.store import OutputIndex
 
 NOW = "2026-01-01T00:00:00.000Z"
 
@@ -51,6 +52,17 @@ def test_every_document_stands_somewhere(output: Path) -> None:
     )
     assert known(study)["quest_genomic"].review_probability == 1.0
     assert [issue.code for issue in known(study)["segment_count"].issues] == ["V1-SEGMENT-COUNT"]
+
+
+def test_a_document_whose_file_was_exchanged_stands_apart(output: Path) -> None:
+    before = read_study(output)
+    with OutputIndex(open_folder(output)) as index:
+        (row,) = (row for row in index.list_documents() if row["doc_id"] == "doc2_6")
+        index.upsert_document_and_mark_replaced(row | {"doc_id": "rescanned"})
+    after = read_study(output)
+    assert [one.doc_id for one in after.replaced_documents] == ["doc2_6"]
+    assert "doc2_6" not in known(after)
+    assert {one.doc_id for one in after.documents_ever} == {one.doc_id for one in before.documents}
 
 
 def test_reviews_are_the_truth_and_simulations_are_marked(output: Path) -> None:

@@ -58,8 +58,16 @@ def test_a_warning_alone_brakes_nothing_but_helps_errors():
     assert find_highest_level(build_audits(USUAL_ERRORS)._replace(start_weights=weights)) < 1
 
 
-def test_nothing_is_searched_before_enough_earlier_audits():
-    assert compute_drift_evidence(build_audits((50, 60, 70, 80, 90, 100), count=190)) == []
+def test_no_change_is_searched_before_enough_earlier_audits():
+    assert find_highest_level(build_audits((50, 60, 70, 80, 90, 100), count=190)) < 1
+
+
+def test_a_stratum_that_is_bad_from_the_start_is_braked():
+    evidence = compute_drift_evidence(build_audits(range(0, 150, 3), count=150))
+    first = next(item for item in evidence if item.level >= 1)
+    assert (first.first_position, first.position < 75) == (0, True)
+    assert find_highest_level(build_audits(range(0, 150, 3), count=150), first_position=140) < 1
+    assert find_highest_level(build_audits(range(9, 150, 10), count=150)) < 1  # the highest rate that is tolerated
 
 
 def test_errors_before_a_release_are_not_found_again():

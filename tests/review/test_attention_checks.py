@@ -238,6 +238,13 @@ def test_whoever_was_told_the_answer_gives_no_second_opinion(workspace: Workspac
     )
 
 
+def test_no_price_is_learned_from_a_planted_fault(workspace: Workspace, seeded: Any, open_tab: Any) -> None:
+    mine = open_tab("dr_second")
+    before = [row["case_id"] for row in workspace.index.list_closings()]
+    mine.submit_review(seeded.packet.case_id, otherwise(mine.open_and_claim_case(seeded.packet.case_id).draft))
+    assert [row["case_id"] for row in workspace.index.list_closings()] == before
+
+
 def test_fault_is_revealed_even_if_the_record_is_damaged(workspace: Workspace, seeded: Any, open_tab: Any) -> None:
     mine = open_tab("dr_second")
     draft = otherwise(mine.open_and_claim_case(seeded.packet.case_id).draft)

@@ -93,6 +93,23 @@ def test_only_the_boundary_in_doubt_is_asked(build: Any) -> None:
     assert plan.certainty_by_part.keys() == {f"segment:{number}" for number in range(1, 7)}
 
 
+@pytest.mark.parametrize(
+    ("code", "facts", "is_short"),
+    [
+        ("V2-ACT-IN-OTHER", {}, True),
+        ("V2-PAGES-REPEATED", {"pages": "2 and 7"}, False),
+        ("V2-SEGMENT-SHARE-SUM", {}, False),
+        ("OWN-CHECK", {}, False),
+        ("V2-PATIENT-SEVERAL", {"count": 2, "other_page": 1}, True),
+        ("V2-PATIENT-SEVERAL", {"count": 3, "other_page": 1}, False),
+    ],
+)
+def test_only_questions_about_a_part_stand_alone(build: Any, code: str, facts: Any, is_short: bool) -> None:
+    """Whether pages are repeated, or shares are right, is no question about a type; two pages show no third patient."""
+    issue = build.issue("V2-0001", "MAJOR", code, page=7, segment_index=3, facts=facts)
+    assert bool(packet_of(build, answer_with(build), [issue]).review_plan.asked) is is_short
+
+
 def test_a_low_certainty_is_asked_if_it_costs_more_than_the_question(build: Any) -> None:
     answer, issue = answer_with(build, {2: 0.8}, [{"page": 11, "begins": 0.3}]), boundary_doubt(build, 6)
     packet = build.packet(build.result(answer, [issue]), build.bundle([["a"]] * PAGES))
