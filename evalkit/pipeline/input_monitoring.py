@@ -25,7 +25,8 @@ from pydantic import Field
 
 from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord
-from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.errors import StoreError
 from evalkit.pipeline.drift import find_unusual_runs
 from evalkit.store import MONITORING_FILE, OutputFolder, parse_stored_record
@@ -202,16 +203,21 @@ class InputMonitor:
         return {int(self._hash(word), 16) % _COUNTERS for word in words}
 
     def _hash_furniture(self, bundle: DocumentBundle) -> Iterator[str]:
-        return self._hash_lines(block.text for page in bundle.pages for block in page.visible_blocks if block.furniture)
+        lines = ((block.text, page) for page in bundle.pages for block in page.visible_blocks if block.furniture)
+        return self._hash_lines(lines)
 
     def _hash_top_lines(self, bundle: DocumentBundle) -> Iterator[str]:
         lines = [line for line in bundle.pages[0].text.split("\n") if line.strip()] if bundle.pages else []
-        return self._hash_lines(lines[:_TOP_LINES])
+        return self._hash_lines((line, bundle.pages[0]) for line in lines[:_TOP_LINES])
 
-    def _hash_lines(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the hash of each line's letters: numbers and dates differ from page to page."""
-        for line in lines:
-            if letters := " ".join(_WORD_PATTERN.findall(line.casefold())):
+    def _hash_lines(self, lines: Iterable[tuple[str, Page]]) -> Iterator[str]:
+        """Yield the hash of each line's letters: numbers and dates differ from page to page.
+
+        A line about the page's patient is left out: whoever has the key could confirm a guessed name.
+        """
+        for line, page in lines:
+            letters = " ".join(_WORD_PATTERN.findall(line.casefold()))
+            if letters and not has_patient_identifier(line, page):
                 yield self._hash(letters)
 
 

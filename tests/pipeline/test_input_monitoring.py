@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from builders import document
+from builders import document, page
 from places import open_folder
 
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.errors import StoreError
 from evalkit.pipeline.input_monitoring import (
     InputMonitor,
@@ -55,6 +56,20 @@ def test_the_file_has_no_word_of_a_document(tmp_path: Path) -> None:
     run_over(output_folder, *[USUAL] * 60, UNUSUAL)
     stored = json.dumps(output_folder.read_json(MONITORING_FILE)).casefold()
     assert not [word for word in f"{USUAL} {UNUSUAL}".casefold().split() if len(word) > 4 and word in stored]
+
+
+def test_lines_about_a_patient_are_not_counted(tmp_path: Path) -> None:
+    text = f"Patient: Jane Abernathy\nDOB: 03/04/1961\n{USUAL}"
+    patient_page = page(1, text).model_copy(update={"identifiers": find_patient_identifiers(text, ())})
+    output_folder = open_folder(tmp_path)
+    monitor = InputMonitor(output_folder, b"salt")
+    monitor.add_document(document(patient_page), STRATUM, is_escalated=False, is_audited=False)
+    monitor.save("2026-03-01T00:00:00Z")
+    clinic_only = InputMonitor(output_folder, b"salt")
+    clinic_only.add_document(document("DOB\nGreen Valley Clinic"), STRATUM, is_escalated=False, is_audited=False)
+    clinic_only.save("2026-03-02T00:00:00Z")
+    counts = read_monitoring_record(output_folder).line_counts
+    assert sorted(counts.values()) == [1, 2]  # the date's label and the clinic, but not the name
 
 
 def test_a_run_without_new_documents_writes_nothing(tmp_path: Path) -> None:
