@@ -159,8 +159,10 @@ async def run_documents(options: RunOptions) -> RunSummary:
     async with _open_document_run(options) as document_run:
         if options.probe and document_run.count_finished_documents() < len(document_run.discovered.sources):
             await document_run.model_session.probe_models()
-        documents = await document_run.process_sources()
-        document_run.input_monitor.save(document_run.started_at)
+        try:
+            documents = await document_run.process_sources()
+        finally:  # a run that is stopped has decided documents too
+            document_run.input_monitor.save(document_run.started_at)
         document_run.model_session.mark_run_finished()
     summary = RunSummary.create(
         documents,

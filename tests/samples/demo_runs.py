@@ -6,6 +6,7 @@ from typing import Any
 
 import evalkit
 from evalkit.pipeline import RunSummary
+from evalkit.store import MONITORING_FILE
 
 #: Of runs that are compared with each other, or with frozen digests.
 PATIENT_SALT = "the salt of evalkit's own tests"
@@ -33,8 +34,8 @@ def is_clock(key: str) -> bool:
 
 
 def read_output_files(output: Path) -> dict[str, Any]:
-    """Every file of an output folder but the database and the locks, clocks apart."""
-    files = (path for path in sorted(output.rglob("*")) if path.is_file())
+    """Every file of an output folder but the database, the locks and the counts by run; clocks apart."""
+    files = (path for path in sorted(output.rglob("*")) if path.is_file() and path.name != MONITORING_FILE)
     kept = (path for path in files if not path.name.startswith((".", "evalkit.sqlite")) and path.parent.name != ".tmp")
     return {
         str(path.relative_to(output)): path.read_bytes().hex()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from patience import SECONDS
+from places import open_folder
 from samples.demo_runs import run_samples
 from servers import gemini
 from servers.documentai import DocumentAiServer
@@ -25,6 +26,7 @@ from system.runs.live import KEY, gemini_run, notes, paid_twice, serve_model
 import evalkit
 from evalkit.errors import UsageError
 from evalkit.pipeline import RunSummary
+from evalkit.pipeline.input_monitoring import read_monitoring_record
 from evalkit.settings import Settings
 from evalkit.store import BUNDLES_FOLDER, CONVERTED_FOLDER
 
@@ -126,6 +128,8 @@ def test_run_continues_after_the_model_server_restarts(tmp_path: Path, undisturb
         made = len(server.calls)
         server.server.start()
         assert but_for_usage(resume_run(command, output, server.environment)) == but_for_usage(undisturbed.contents)
+        decided_count = read_monitoring_record(open_folder(output)).document_count
+        assert decided_count == len(list(output.glob("results/*.json"))), "the stopped run's documents count too"
         assert len(server.calls) - made <= 4 * (12 - len(decisions))
         # What was under way when it stopped, and nothing else, is asked twice.
         assert paid_twice(server, output) <= 8
