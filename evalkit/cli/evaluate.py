@@ -207,7 +207,7 @@ def sample(
     Each document is drawn with a known probability and put into the experts' queue. With --seeded, decided documents
     with a planted fault are queued instead. With --for, only the number of audits is printed.
 
-    Examples: evalkit sample 50 --by production; evalkit sample --for 1
+    Example: evalkit sample 50 --by production (or: evalkit sample --for 1)
     """
     from evalkit.core.clocks import format_zulu_now
     from evalkit.evaluation.sampling import draw_and_queue_sample as draw
