@@ -537,7 +537,8 @@ def _list_certified_strata(study: Study, events: Sequence[LoggedEvent]) -> tuple
                 computed = compute_certificates(study, CertificateSettings.model_validate(stated))
             except ValueError:  # a changed event
                 computed = []
-            strata[not any(one.stratum == stratum and one.is_in_force for one in computed)].append(stratum)
+            is_refuted = not any(certificate.stratum == stratum and certificate.is_in_force for certificate in computed)
+            strata[is_refuted].append(stratum)
     return strata
 
 

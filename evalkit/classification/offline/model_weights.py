@@ -50,7 +50,7 @@ def add_type_weights(first: Sequence[float], second: Sequence[float]) -> tuple[f
     >>> add_type_weights((1.0, 2.0), (0.5, -2.0))
     (1.5, 0.0)
     """
-    return tuple(round(one + other, 3) for one, other in zip(first, second, strict=True))
+    return tuple(round(weight + added, 3) for weight, added in zip(first, second, strict=True))
 
 
 class _JoinWeights(StrictRecord):

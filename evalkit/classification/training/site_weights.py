@@ -227,7 +227,7 @@ class SiteTrainingSet:
 
     def adjust_joins(self, is_learned: npt.NDArray[np.bool_]) -> FloatArray:
         """Compute what is added to the weights of the signs at page breaks, from whole files that are marked."""
-        page_breaks = [one for one in self._page_breaks if is_learned[one.document_numbers].all()]
+        page_breaks = [page_break for page_break in self._page_breaks if is_learned[page_break.document_numbers].all()]
         if not page_breaks:
             return np.zeros(len(JOIN_SIGNS))
         added = _fit_added_weights(
