@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from jinja2 import Template
 
-#: Line in the data card's YAML front matter by which a folder is recognised as an earlier export.
-EXPORT_MARKER = "evalkit_export: 1"
 
 _MEANING_BY_SOURCE: dict[GroundTruthSource, str] = {
     "SME_VALIDATED": "an expert agreed with the agent",
@@ -78,7 +76,6 @@ def render_data_card(facts: DataCardFacts) -> str:
     return _load_card_template().render(
         facts=facts,
         documents=documents,
-        marker=EXPORT_MARKER,
         feature_dtypes=_FEATURE_DTYPES,
         row_total=sum(facts.row_counts.values()),
         version=version("evalkit"),
