@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import zlib
 from collections.abc import Callable
@@ -81,21 +82,16 @@ def split_a_spread(document: Any) -> None:
 
 
 def share_a_scan(document: Any) -> None:
-    """Both pages show a part of one large picture; the words of the own page are text."""
+    """Both pages show a part of one large picture."""
     scan = Image.new("L", (800, 1600), "white")
     ImageDraw.Draw(scan).text((60, 1200), FOREIGN, font=ImageFont.load_default(60), fill="black")
-    for page_number in (0, 1):
-        page = document[page_number]
-        xref = page.insert_image(
-            pymupdf.Rect(0, 200 - 800 * page_number, 400, 1800 - 800 * page_number), stream=to_png(scan)
-        )
+    for page in document:
+        place = pymupdf.Rect(72, 600, 322, 1100) - (0, 400 * page.number) * 2
+        xref = page.insert_image(place, stream=to_png(scan), overlay=False)
         document.xref_set_key(xref, "Comment", f"({FOREIGN})")
-        page.set_cropbox(pymupdf.Rect(0, 0, 595, 800))
 
 
 def to_png(picture: Image.Image) -> bytes:
-    import io
-
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     return buffer.getvalue()
