@@ -14,10 +14,12 @@ from typing import Any
 
 from PIL import Image, ImageChops
 
-from evalkit.documents.bundle import Page, PageStatus
+from evalkit.documents.bundle import Page
 from evalkit.documents.input_format import serialise_pdf
 from evalkit.documents.mupdf import load_pymupdf
+from evalkit.documents.page_content import read_page_content
 from evalkit.documents.render import open_pdf_to_render, render_opened_page
+from evalkit.documents.visibility import Rect
 from evalkit.errors import DocumentError
 
 _DPI, _JPEG_QUALITY, _PNG_LEVEL = 200, 85, 4
@@ -50,14 +52,28 @@ def cut_pages(pdf: Path | bytes, pages: Iterable[Page]) -> bytes:
         for page in pages:
             try:
                 picture = render_opened_page(opened_pdf, path, page.page_num, _DPI)
-                page_size = opened_pdf.document.load_page(page.page_num - 1).rect
             except DocumentError:
                 cut_document.new_page().insert_text((72, 72), _LOST_PAGE_NOTE)
                 continue
-            cut_page = cut_document.new_page(width=page_size.width, height=page_size.height)
+            source_page = opened_pdf.document.load_page(page.page_num - 1)
+            cut_page = cut_document.new_page(width=source_page.rect.width, height=source_page.rect.height)
             cut_page.insert_image(cut_page.rect, stream=_encode(_drop_colour_of_grey(picture)), keep_proportion=False)
-            _add_words(cut_document, cut_page, page, font_xref)
+            _add_words(cut_document, cut_page, _iterate_seen_words(page, source_page), font_xref)
     return serialise_pdf(cut_document)
+
+
+def _iterate_seen_words(page: Page, source_page: Any) -> Iterator[tuple[str, Rect]]:
+    """Yield each word that was read, with its place in points.
+
+    Without recognition, a scan's words are those of a text layer that nobody compared with the picture: left out.
+    """
+    layer = () if page.confidences or not page.words else read_page_content(source_page).ocr_layer
+    x_unit, y_unit = source_page.rect.width / 10_000, source_page.rect.height / 10_000
+    for start, end, *edges in page.words:
+        x0, y0, x1, y1 = (edge * unit for edge, unit in zip(edges, (x_unit, y_unit) * 2, strict=True))
+        centre = (x0 + x1) / 2, (y0 + y1) / 2
+        if not any(line.x0 <= centre[0] <= line.x1 and line.y0 <= centre[1] <= line.y1 for line in layer):
+            yield page.text[start:end], (x0, y0, x1, y1)
 
 
 def _drop_colour_of_grey(picture: Image.Image) -> Image.Image:
@@ -82,27 +98,23 @@ def _add_word_font(document: Any) -> int:
     return int(font_xref)
 
 
-def _add_words(document: Any, pdf_page: Any, page: Page, font_xref: int) -> None:
-    """Add an invisible word for each that was read, at its place on the page."""
-    # Without recognition, words of a scan are those of a text layer that nobody compared with the picture.
-    if page.status is not PageStatus.TEXT and not page.confidences:
-        return
-    words = " ".join(_iterate_word_operators(page, pdf_page.rect.width, pdf_page.rect.height))
+def _add_words(document: Any, pdf_page: Any, words: Iterable[tuple[str, Rect]], font_xref: int) -> None:
+    """Add an invisible text at the place of each word."""
+    operators = " ".join(_iterate_word_operators(words, pdf_page.rect.height))
     words_xref = document.get_new_xref()
     document.update_object(words_xref, "<<>>")
-    document.update_stream(words_xref, f"BT 3 Tr {words} ET".encode(), new=True)
+    document.update_stream(words_xref, f"BT 3 Tr {operators} ET".encode(), new=True)
     _, picture_reference = document.xref_get_key(pdf_page.xref, "Contents")
     document.xref_set_key(pdf_page.xref, "Contents", f"[{picture_reference.strip('[]')} {words_xref} 0 R]")
     _, resources_reference = document.xref_get_key(pdf_page.xref, "Resources")
     document.xref_set_key(int(resources_reference.split()[0]), "Font", f"<</Words {font_xref} 0 R>>")
 
 
-def _iterate_word_operators(page: Page, page_width: float, page_height: float) -> Iterator[str]:
-    for start, end, x0, y0, x1, y1 in page.words:
+def _iterate_word_operators(words: Iterable[tuple[str, Rect]], page_height: float) -> Iterator[str]:
+    for word, (x0, y0, x1, y1) in words:
         # The space is for programs that join letters which are close to each other, as these are.
-        codes = f"{page.text[start:end]} ".encode("utf-16-be", "replace")
-        width, size = (x1 - x0) * page_width / 10_000, max((y1 - y0) * page_height / 10_000, 1)
-        stretch = 100 * width / (len(codes) / 2 * size)
+        codes = f"{word} ".encode("utf-16-be", "replace")
+        size = max(y1 - y0, 1)
+        stretch = 100 * (x1 - x0) / (len(codes) / 2 * size)
         if stretch > 0:
-            x, y = x0 * page_width / 10_000, page_height - y1 * page_height / 10_000
-            yield f"/Words {size:.2f} Tf {stretch:.2f} Tz 1 0 0 1 {x:.2f} {y:.2f} Tm <{codes.hex()}> Tj"
+            yield f"/Words {size:.2f} Tf {stretch:.2f} Tz 1 0 0 1 {x0:.2f} {page_height - y1:.2f} Tm <{codes.hex()}> Tj"
