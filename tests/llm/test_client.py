@@ -449,7 +449,8 @@ def test_failed_call_of_a_stopped_run_prints_no_traceback() -> None:
         run = asyncio.create_task(RetryOrchestrator(model).evaluate(doc2_6()))
         await asyncio.to_thread(arrived.wait, 10)
         run.cancel()
-        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})  # the call too, before anyone closes the model
+        # The call ends before anyone closes the model.
+        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
         gc.collect()
         await model.close()
         return complaints
