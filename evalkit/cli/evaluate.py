@@ -44,7 +44,7 @@ def export(
         ),
     ] = None,
     file_format: Annotated[
-        Literal["jsonl", "csv", "parquet", "folder"],
+        Literal["jsonl", "csv", "parquet", "folder", "fhir"],
         typer.Option("--format", help="Format of the data; folder: a data card and one JSON Lines file per part."),
     ] = "jsonl",
     level: Annotated[

@@ -80,6 +80,19 @@ def _require_usable_options(options: ExportOptions, target: Path | None, file_fo
     export_format = EXPORT_FORMATS[file_format]
     if options.share_by_part is not None:
         require_valid_split_shares(options.share_by_part)
+    unused = {
+        "--level": options.level != "document",
+        "--split": options.share_by_part is not None,
+        "--deidentify": options.deidentify,
+        "--with-text": options.with_text,
+    }
+    if not export_format.is_table and any(unused.values()):
+        raise UsageError(
+            f"{' and '.join(name for name, is_given in unused.items() if is_given)} cannot be used with format "
+            f"{file_format}, which shows whole pages",
+            code="EXPORT",
+            remedy="Leave the option out, or choose another format.",
+        )
     if target is None and not export_format.is_text:
         raise UsageError(
             f"format {file_format} cannot be written to standard output",
