@@ -39,13 +39,16 @@ def export(
         typer.Option(
             "--to",
             metavar="PATH",
-            help="File to write, or folder to write with --format folder.",
+            help="File to write, or folder to write with --format folder or fhir.",
             show_default="standard output",
         ),
     ] = None,
     file_format: Annotated[
         Literal["jsonl", "csv", "parquet", "folder", "fhir"],
-        typer.Option("--format", help="Format of the data; folder: a data card and one JSON Lines file per part."),
+        typer.Option(
+            "--format",
+            help="Format of the data; folder: a data card and one JSON Lines file per part; fhir: a FHIR R4 Bundle per file.",
+        ),
     ] = "jsonl",
     level: Annotated[
         Literal["document", "segment", "page"],

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -235,7 +235,7 @@ class BundleBuilder:
                 continue
             report: dict[str, Any] = {
                 "resourceType": "DiagnosticReport",
-                "status": "preliminary" if "preliminary" in statuses.values() else "final",
+                "status": _describe_report(statuses.values(), self._record.include_silver),
                 "category": [{"coding": [terms.build_coding(category)]}],
                 "code": _build_type(form.document_type, self._read_page_text(form.start_page)),
                 "subject": self._add_patient(form.start_page, form.end_page),
@@ -327,7 +327,14 @@ class BundleBuilder:
         }
         if len(self._record.subjects.persons) == 1:
             task["for"] = self._add_patient(1, self._record.bundle.total_pages)
-        self._add(task, terms.CASE_SYSTEM, packet.case_id)
+        self._add(task, terms.CASE_SYSTEM, self._sha256 + packet.case_id.removeprefix(packet.doc_id))
+
+
+def _describe_report(statuses: Iterable[str], include_silver: bool) -> str:
+    """Return a report's status: ``partial`` if values that nobody vouched for are left out of it."""
+    if set(statuses) == {"final"}:
+        return "final"
+    return "preliminary" if include_silver else "partial"
 
 
 def _build_type(document_type: str | None, first_page_text: str) -> dict[str, Any]:
