@@ -251,7 +251,5 @@ def _has_complete_shares(segment: Segment) -> bool:
     return segment.segment_page_count > 0 and types == sorted(DocumentType) and min(shares) >= 0 and max(shares) > 0
 
 
-#: Load ``types.toml``: ``version``, and the ``definition``, ``includes`` and ``excludes`` of each type; cached.
-load_type_definitions = partial(load_package_table, "evalkit.classification", "types.toml")
 #: Load ``judging.toml``: the presence levels, and worked examples of types and traps; cached.
 load_judging_guide = partial(load_package_table, "evalkit.classification", "judging.toml")
