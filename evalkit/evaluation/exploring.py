@@ -84,9 +84,10 @@ class StudyExplorer:
                 chosen &= (self.frame[name] == value).to_numpy()
         return chosen
 
-    def list_doc_ids(self, filters: Mapping[str, str]) -> list[str]:
-        """List the doc_ids of the chosen documents."""
-        return self.frame["doc_id"][self.select(filters)].tolist()
+    def list_doc_ids(self, filters: Mapping[str, str], comparison: str) -> list[str]:
+        """List the doc_ids of the chosen documents, those with different answers first."""
+        positions = self._sort_errors_first(np.flatnonzero(self.select(filters)), comparison)
+        return self.frame["doc_id"].iloc[positions].tolist()
 
     def answer(self, filters: Mapping[str, str], comparison: str, page: int = 0) -> dict[str, Any]:
         """Count what the screen shows for these filters; ``page`` of the list is from 0."""
@@ -177,7 +178,8 @@ def tabulate_properties(study: Study) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["doc_id", "file", "page_count", "stated", *FILTERS[:-1]])
     answers = ["truth", "program", "production"]
     other_types = sorted({str(name) for name in pd.unique(frame[answers].to_numpy().ravel())} - {"", *TYPE_NAMES})
-    orders = dict.fromkeys(answers, [*TYPE_NAMES, *other_types]) | {"pages": [*_PAGE_GROUPS.values(), _MOST_PAGES]}
+    orders = {name: [*TYPE_NAMES, *other_types] for name in answers}
+    orders["pages"] = [*_PAGE_GROUPS.values(), _MOST_PAGES]
     for name in FILTERS[:-1]:
         values = frame[name].mask(frame[name] == "", _UNKNOWN)
         frame[name] = pd.Categorical(values, [*orders[name], _UNKNOWN] if name in orders else None)

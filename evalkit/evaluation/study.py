@@ -24,7 +24,6 @@ from evalkit.core.grouping import group_pairs
 from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import (
-    FilePerson,
     count_pages_of_other_persons,
     group_stored_pages_by_person,
 )
