@@ -5,7 +5,6 @@ const SYSTEMS = { truth: "Truth", program: "Program", production: "Production" }
 const PROPERTIES = { truth: "truth", program: "program", production: "production", confidence: "confidence", rule: "rule" };
 const VALUES = {
   review: { reviewed: "truth known", undeterminable: "nobody can tell", pending: "waits for an expert", unseen: "not looked at", unreadable: "not readable" },
-  language: {},
 };
 const COMPARED = { program: "Program and truth", production: "Production and truth", both: "Production and program" };
 const percent = (share) => (share === null || share === undefined ? "–" : `${Math.round(100 * share)} %`);
@@ -16,6 +15,8 @@ const spans = (segments) => segments.map(([first, last, type]) => `${pages(first
 
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-explorer");
+  root.setAttribute("role", "region");
+  root.setAttribute("aria-label", "explorer");
   const send = counted(model, root, () => "");
   const filters = () => model.get("filters");
   const choose = (changes, more = {}) => {
@@ -134,8 +135,8 @@ function render({ model, el: root }) {
       el("span", { text: `${answer.page + 1} of ${answer.page_count}` }),
       el("button", { "data-focus": "after", disabled: answer.page + 1 >= answer.page_count, text: "Next", onclick: () => choose({}, { page: answer.page + 1 }) })) : null);
   const label = (name, row) => {
-    const [reference] = name === "truth" ? [] : [row.truth];
-    const isWrong = reference && ![reference, "unknown"].includes(row[name]) && reference !== "unknown";
+    if (row[name] === "unknown") return el("span", { class: "ek-muted", text: "–" });
+    const isWrong = ![row.truth, "unknown"].includes(row[name]) && row.truth !== "unknown";
     const confidence = name === "program" && row.stated !== null ? ` ${percent(row.stated)}` : "";
     return el("span", { class: `${typeClass(row[name])} ek-label${isWrong ? " ek-label-wrong" : ""}` }, row[name],
       confidence ? el("span", { class: "ek-muted", text: confidence }) : null, isWrong ? el("span", { class: "ek-wrong-word", text: " wrong" }) : null);
@@ -145,7 +146,7 @@ function render({ model, el: root }) {
 
   const open = (shown) => [
     el("div", { class: "ek-open-head" },
-      el("button", { "data-focus": "overview", onclick: () => send("overview") }, "← All figures", kbd("Esc")),
+      el("button", { "data-focus": "overview", onclick: () => send("overview") }, "← Figures", kbd("Esc")),
       el("span", { class: "ek-muted", text: `${number(shown.place[0])} of ${number(shown.place[1])}` }),
       el("button", { "data-focus": "previous", disabled: !shown.previous, text: "Previous", onclick: () => send("document", { doc_id: shown.previous }) }),
       el("button", { "data-focus": "next", disabled: !shown.next, text: "Next", onclick: () => send("document", { doc_id: shown.next }) })),
@@ -168,7 +169,20 @@ function render({ model, el: root }) {
       : el("p", { class: "ek-muted", text: "Nothing on this page was quoted or doubted." }),
   ];
 
+  // The focus follows: into the document that is opened, and back to its row.
+  let opened = model.get("document").doc_id || "";
+  const moveFocus = (now) => {
+    if (now === opened) return;
+    const target = now ? root.querySelector('[data-focus="open"]')
+      : root.querySelector(`[data-focus="open-${CSS.escape(opened)}"]`) || root.querySelector('[data-focus="head"]');
+    opened = now;
+    target?.focus();
+  };
   const draw = () => {
+    drawParts();
+    moveFocus(model.get("document").doc_id || "");
+  };
+  const drawParts = () => {
     const shown = model.get("document");
     const isOpen = Boolean(shown.doc_id);
     const answer = model.get("answer");
@@ -179,26 +193,16 @@ function render({ model, el: root }) {
       problem ? el("p", { class: "ek-explorer-problem", text: problem }) : null,
       notice ? el("p", { class: "ek-explorer-notice", text: notice }) : null,
     ];
-    if (isOpen) { fill(root, sentences, open(shown)); return; }
+    if (isOpen) { fill(root, open(shown), sentences); return; }
     fill(root, head(answer), sentences, chips(),
       el("div", { class: "ek-explorer-body" },
-        el("aside", { class: "ek-slices", "aria-label": "properties" }, answer.slices.filter((one) => one.values.length > 1 || filters()[one.name]).map(slice)),
+        el("aside", { class: "ek-slices", "aria-label": "properties" }, answer.slices.filter((one) => one.is_varied || filters()[one.name]).map(slice)),
         el("div", { class: "ek-parts-column" }, el("div", { class: "ek-parts-row" }, matrix(answer.matrix), reliability(answer.reliability)), documents(answer), rules(answer.rules))));
   };
   const stop = drawnOnChange(model, root, draw);
   announce(model, "notice");
   announce(model, "problem");
 
-  // The focus follows: into the document that is opened, and back to its row.
-  let before = model.get("document").doc_id || "";
-  const moved = () => {
-    const now = model.get("document").doc_id || "";
-    if (now === before) return;
-    const target = now ? '[data-focus="open"]' : `[data-focus="open-${CSS.escape(before)}"], [data-focus="head"]`;
-    before = now;
-    root.querySelector(target)?.focus();
-  };
-  model.on("change:document", moved);
   const pressed = (event) => {
     const frame = root.closest(".ek-explorer-frame");
     if (!frame || !frame.contains(event.target) || !model.get("document").doc_id || event.defaultPrevented) return;
@@ -213,7 +217,6 @@ function render({ model, el: root }) {
   document.addEventListener("keydown", pressed, true);
   return () => {
     stop();
-    model.off("change:document", moved);
     document.removeEventListener("keydown", pressed, true);
   };
 }

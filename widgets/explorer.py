@@ -59,8 +59,8 @@ class ExplorerPanel(PressCounter):
     problem = traitlets.Unicode(help="The last problem and its remedy, in one sentence.")
 
 
-class Explorer(ipywidgets.Box):
-    """The explorer of one study, as a widget for a notebook cell."""
+class Explorer:
+    """The explorer of one study; a notebook cell shows it as a widget."""
 
     def __init__(self, study: Study) -> None:
         self._counter = StudyExplorer(study)
@@ -68,6 +68,7 @@ class Explorer(ipywidgets.Box):
         self._bundle: DocumentBundle | None = None
         self._images: PdfPageRenderer | None = None
         self._highlights: dict[int, list[Highlight]] = {}
+        self._card: dict[str, Any] = {}  # what ``document`` has on every page
         self._opened_count = 0
         count = study.simulated_review_count
         self.panel = ExplorerPanel(
@@ -80,8 +81,11 @@ class Explorer(ipywidgets.Box):
         self.panel.on_msg(self._on_message)
         self.page_pane.on_msg(self._on_message)
         self._show_answer(0)
-        super().__init__([self.panel])
-        self.add_class("ek-explorer-frame")
+        self.view = ipywidgets.Box([self.panel])
+        self.view.add_class("ek-explorer-frame")
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        return self.view._repr_mimebundle_(**options)
 
     @property
     def selection(self) -> Any:
@@ -178,7 +182,7 @@ class Explorer(ipywidgets.Box):
         self.page_pane.note = fault
         order = self._counter.list_doc_ids(self.panel.filters, self.panel.comparison)
         position = order.index(document.doc_id) if document.doc_id in order else 0
-        self.panel.document = {
+        self._card = {
             "doc_id": document.doc_id,
             "file": document.filename,
             "decision": document.decision_reason,
@@ -189,12 +193,12 @@ class Explorer(ipywidgets.Box):
             "next": order[position + 1] if position + 1 < len(order) else "",
         }
         self._show_page(next((page for page in pages if self._highlights.get(page)), pages[0]))
-        self.children = [self.panel, self.page_pane]
+        self.view.children = [self.panel, self.page_pane]
 
     def close_document(self, _: Message) -> None:
         """Close the document and show the figures again."""
         self._close_images()
-        self.children = [self.panel]
+        self.view.children = [self.panel]
         self.panel.document = {}
 
     def _close_images(self) -> None:
@@ -209,13 +213,15 @@ class Explorer(ipywidgets.Box):
 
     def _show_page(self, page: int, *, is_cached: bool = False) -> None:
         highlights = self._highlights.get(page, [])
-        if not highlights and any(row["page"] == page for row in self.panel.document["differences"]):
+        if not highlights and any(row["page"] == page for row in self._card["differences"]):
             highlights = self._find_heading(page)
-        marks = [mark for item in highlights for mark in build_page_marks(item.boxes, item.style) if mark["page"] == page]
+        marks = [
+            mark for item in highlights for mark in build_page_marks(item.boxes, item.style) if mark["page"] == page
+        ]
         if self._images is not None:
             self.page_pane.show_page(page, self._images.render_full_size, marks, "", is_cached_in_browser=is_cached)
         captions = [{"style": item.style, "text": item.caption} for item in highlights]
-        self.panel.document = self.panel.document | {"page": page, "captions": captions}
+        self.panel.document = self._card | {"page": page, "captions": captions}
 
     def _find_heading(self, page: int) -> list[Highlight]:
         """Return the first block of a page that is no running header."""

@@ -121,7 +121,9 @@ class StudyExplorer:
         for name in ("program", "production"):
             judged = frame[(frame["truth"] != _UNKNOWN) & (frame[name] != _UNKNOWN)]
             estimate = estimate_proportion(int((judged["truth"] == judged[name]).sum()), len(judged))
-            shares.append({"of": name, "value": estimate.value, "low": estimate.low, "high": estimate.high, "n": len(judged)})
+            shares.append(
+                {"of": name, "value": estimate.value, "low": estimate.low, "high": estimate.high, "n": len(judged)}
+            )
         return shares
 
     def _count_slice(self, name: str, filters: Mapping[str, str]) -> dict[str, Any]:
@@ -133,7 +135,13 @@ class StudyExplorer:
         if (value := filters.get(name)) is not None and value not in shown.index:
             shown = pd.concat([shown, pd.Series({value: counts.get(value, 0)})])
         values = [[str(value), int(count)] for value, count in shown.items()]
-        return {"name": name, "label": SLICES[name], "values": values, "more": max(len(counts) - _MAX_VALUES, 0)}
+        return {
+            "name": name,
+            "label": SLICES[name],
+            "values": values,
+            "more": max(len(counts) - _MAX_VALUES, 0),
+            "is_varied": self.frame[name].nunique() > 1,
+        }
 
     def _count_matrix(self, filters: Mapping[str, str], reference: str, judged: str) -> dict[str, Any]:
         frame = self.frame[self.select(filters, ignored=[reference, judged])]
@@ -157,13 +165,27 @@ class StudyExplorer:
         table = summarise_rule_cases(cases)
         table["rule"] = table["agent"] + " " + table["code"]
         table = table.sort_values(["wrong", "raised"], ascending=False, kind="stable")
-        names = ("rule", "origin", "documents", "judged", "precision", "low", "high", "wrong", "alone", "validated", "minutes", "verdict")
+        names = (
+            "rule",
+            "origin",
+            "documents",
+            "judged",
+            "precision",
+            "low",
+            "high",
+            "wrong",
+            "alone",
+            "validated",
+            "minutes",
+            "verdict",
+        )
         return _convert_to_records(table[list(names)])
 
     def _measure_reliability(self, filters: Mapping[str, str]) -> list[dict[str, Any]]:
         frame = self.frame[self.select(filters, ignored=["confidence"])]
         known = frame[(frame["truth"] != _UNKNOWN) & frame["stated"].notna()]
-        table = tabulate_reliability(known["stated"], known["truth"] == known["program"], bin_count=_BIN_COUNT)
+        is_right = (known["truth"] == known["program"]).tolist()
+        table = tabulate_reliability(known["stated"].tolist(), is_right, bin_count=_BIN_COUNT)
         table["bin"] = [_name_bin(low, high) for low, high in zip(table["low"], table["high"], strict=True)]
         return _convert_to_records(table)
 

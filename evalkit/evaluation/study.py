@@ -660,7 +660,9 @@ class _StudyReader:
                 ),
                 "language": _find_commonest(page.get("language") for page in bundle["pages"]),
                 "page_form": " and ".join(
-                    sorted({_FORM_BY_STATUS.get(page["status"], "scan") for page in bundle["pages"]} - {""}, reverse=True)
+                    sorted(
+                        {_FORM_BY_STATUS.get(page["status"], "scan") for page in bundle["pages"]} - {""}, reverse=True
+                    )
                 ),
                 "patients_in_file": len(persons),
                 "pages_of_others": count_pages_of_other_persons(persons),

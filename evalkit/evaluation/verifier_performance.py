@@ -129,7 +129,9 @@ def _count_rule_case(
 
 def summarise_rule_cases(cases: pd.DataFrame, *, payoff_share: float = PAYOFF_SHARE) -> pd.DataFrame:
     """Summarise rows of :func:`tabulate_rule_cases` by rule; see there for the columns."""
-    sums = cases.astype(dict.fromkeys(_CASE_COUNTS, float)).groupby(["agent", "code", "origin"])[list(_CASE_COUNTS)].sum()
+    sums = (
+        cases.astype(dict.fromkeys(_CASE_COUNTS, float)).groupby(["agent", "code", "origin"])[list(_CASE_COUNTS)].sum()
+    )
     table = sums.astype(dict.fromkeys(set(_CASE_COUNTS) - {"minutes"}, int)).reset_index()
     table["judged"] = table["confirmed"] + table["dismissed"]
     precisions = [estimate_proportion(*counts) for counts in zip(table["confirmed"], table["judged"], strict=True)]
