@@ -10,16 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Final
 
 from evalkit.classification.evidence_strength import is_only_in_furniture
 from evalkit.classification.findings import (
     Finding,
-    Findings,
-    PageRange,
-    VerifierQuestion,
+    ShippedVerifier,
     build_agent_failure_issue,
-    build_issues_from_answers,
     iter_segment_primary_types,
 )
 from evalkit.classification.offline.second_opinion_types import (
@@ -52,7 +48,6 @@ from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import blank_web_and_mail_addresses, strip_stamp_lines
 from evalkit.errors import UsageError
 from evalkit.issue import Issue, IssueSeverity, number_issues
-from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 GENOMIC, NOTE = DocumentType.GENOMIC_REPORT, DocumentType.CLINICAL_NOTE
@@ -67,10 +62,11 @@ _LETTERHEAD_LINES = 3
 MIN_READER_PHRASES = 3
 
 
-class V3TrapDetector:
+class V3TrapDetector(ShippedVerifier):
     """Verifier V3: looks for the traps of ``traps.toml``."""
 
-    agent: Final = "V3"
+    agent = "V3"
+    prompt_name = "V3_Trap_Detector"
 
     def __init__(self, traps: Traps | None = None) -> None:
         self._traps = traps or load_shipped_traps()
@@ -88,16 +84,6 @@ class V3TrapDetector:
             trap_issues.append(build_agent_failure_issue("V3", error.message))
         return number_issues("V3", trap_issues)
 
-    def questions(
-        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
-    ) -> list[Question[Findings]]:
-        """Return the question for traps that only the context shows."""
-        return [VerifierQuestion("V3", "V3_Trap_Detector", classification, bundle, self._find_context_traps, pages)]
-
-    def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-        """Convert the answers to issues; a missing answer is a BLOCKER."""
-        return build_issues_from_answers("V3", answers)
-
     def _find_trap_issues(self, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
         yield from _check_vendor_trap(self._traps, answer, bundle)
         yield from _check_administrative_trap(self._traps.administrative, answer, bundle)
@@ -111,7 +97,8 @@ class V3TrapDetector:
                         self._traps, evidence, segment.segment_index, presence.document_type, bundle
                     )
 
-    def _find_context_traps(self, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    def find_in_text(self, answer: ClassificationOutput, bundle: DocumentBundle, /) -> Iterator[Finding]:
+        """Find the traps that only the context shows."""
         yield from _check_unnamed_vendor(self._traps, answer, bundle)
         for form in self._traps.order_form:
             yield from _check_order_form(form, answer, bundle)
