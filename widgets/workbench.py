@@ -21,7 +21,8 @@ from typing import Any
 import ipywidgets
 import traitlets
 
-from evalkit.classification.schema import DocumentType, load_type_definitions
+from evalkit.classification.document_types import load_type_definitions
+from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PdfPageRenderer

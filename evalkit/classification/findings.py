@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from evalkit.classification.document_types import load_type_definitions
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -20,7 +21,6 @@ from evalkit.classification.schema import (
     PresenceLevel,
     Segment,
     load_judging_guide,
-    load_type_definitions,
 )
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.identity.file_persons import has_patient_identifier

@@ -253,7 +253,5 @@ def _has_complete_shares(segment: Segment) -> bool:
 
 #: Forms of text that the verifiers and the classifier look for.
 PATTERNS = PatternTable("evalkit.classification", "patterns.toml")
-#: Load ``types.toml``: ``version``, and the ``definition``, ``includes`` and ``excludes`` of each type; cached.
-load_type_definitions = partial(load_package_table, "evalkit.classification", "types.toml")
 #: Load ``judging.toml``: the presence levels, and worked examples of types and traps; cached.
 load_judging_guide = partial(load_package_table, "evalkit.classification", "judging.toml")

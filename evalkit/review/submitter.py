@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from evalkit.classification.schema import load_type_definitions
+from evalkit.classification.document_types import load_type_definitions
 from evalkit.core.clocks import format_iso_seconds
 from evalkit.core.records import describe_first_error
 from evalkit.documents.bundle import DocumentBundle
