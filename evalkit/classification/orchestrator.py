@@ -39,7 +39,6 @@ from evalkit.classification.v4_evidence_quality import (
 )
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
 from evalkit.classification.verifiers import (
-    MergedQuestion,
     MergedVerifier,
     Verifier,
     create_shipped_verifiers,
@@ -452,7 +451,7 @@ class _QuestionCache:
 
         These are pages that were read poorly or not at all, and pages of which the answer quotes the picture.
         """
-        if not isinstance(question, VerifierQuestion | MergedQuestion):
+        if not isinstance(question, VerifierQuestion):
             return question
         first_page, last_page = question.pages or (1, question.bundle.total_pages)
         quoted_pages = {

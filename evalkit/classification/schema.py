@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from evalkit.core.package_tables import load_package_table
+from evalkit.core.package_tables import PatternTable, load_package_table
 from evalkit.issue import PageBox
 
 
@@ -251,5 +251,7 @@ def _has_complete_shares(segment: Segment) -> bool:
     return segment.segment_page_count > 0 and types == sorted(DocumentType) and min(shares) >= 0 and max(shares) > 0
 
 
+#: Forms of text that the verifiers and the classifier look for.
+PATTERNS = PatternTable("evalkit.classification", "patterns.toml")
 #: Load ``judging.toml``: the presence levels, and worked examples of types and traps; cached.
 load_judging_guide = partial(load_package_table, "evalkit.classification", "judging.toml")
