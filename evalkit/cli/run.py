@@ -226,7 +226,6 @@ def _convert_extracted_document_to_json(document: ExtractedDocument) -> dict[str
 
 def _exit_with_summary(summary: BatchSummary[Any], *, strict: bool) -> NoReturn:
     """Print failures, copies and skipped files on standard error; exit."""
-    failures = (f"{document.doc_id}: {document.error}" for document in summary.failed)
     skipped = (f"skipped: {skipped_file.file}: {skipped_file.reason}" for skipped_file in summary.skipped)
-    print_notes(*failures, *summary.problems, *summary.copies, *skipped)
+    print_notes(*summary.list_failure_lines(), *skipped)
     raise typer.Exit(1 if strict and summary.skipped else summary.exit_status)
