@@ -57,7 +57,7 @@ def test_summaries_are_short_and_say_what_to_do_next(demo_run: RunSummary, sampl
         "evalkit.show(extracted.to_frame())": evalkit.extract(samples / "doc2_6.pdf", output=output),
         "report.write_html": evalkit.report(output, truth=samples / "truth.csv"),
         "evalkit.show(comparison.changed_documents)": evalkit.compare(demo_run.output, output),
-        "evalkit.show(report.to_frame())": evalkit.challenge(output, kinds=["label"], limit=1),
+        "evalkit.show(challenge.to_frame())": evalkit.challenge(output, kinds=["label"], limit=1),
     }
     for next_step, summary in summaries.items():
         shown = summary._repr_html_()

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalkit.classification.document_result import UsageReport, UsageTotal
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.data_frames import TEXT, build_frame
 from evalkit.core.grouping import count_names, format_count
@@ -93,6 +94,12 @@ class ExtractedDocument:
     """True if an earlier run extracted the fields, so that this run did nothing."""
     error: str | None = None
     """The reason why the document failed, and the remedy; None if it did not fail."""
+    calls: int = 0
+    """The number of calls of models in this run."""
+    tokens: int = 0
+    """The input and output tokens of this run's calls."""
+    cost_usd: str | None = "0"
+    """The cost of this run's calls in US dollars, as decimal text; None if a price is unknown."""
 
 
 @dataclass(frozen=True)
@@ -252,8 +259,15 @@ async def _extract_document(
         return _create_failed_document(source, error)
     except Exception as error:  # noqa: BLE001 - one document's defect must not end the run
         return _create_failed_document(source, log_and_wrap_unexpected_error(source, error))
+    usage = UsageTotal() if resumed else UsageReport.model_validate(document_extractions.usage)
     return ExtractedDocument(
-        source.doc_id, encode_path_as_text(source.path.name), document_extractions.extractions, resumed
+        source.doc_id,
+        encode_path_as_text(source.path.name),
+        document_extractions.extractions,
+        resumed,
+        calls=usage.calls,
+        tokens=usage.input_tokens + usage.output_tokens,
+        cost_usd=usage.cost_usd,
     )
 
 

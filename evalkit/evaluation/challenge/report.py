@@ -199,7 +199,7 @@ class MutationTestReport:
         return format_card(
             summary_lines[0],
             (*summary_lines[1:], *self.problems),
-            (("evalkit.show(report.to_frame())", "a row for each kind of fault"),),
+            (("evalkit.show(challenge.to_frame())", "a row for each kind of fault"),),
         )
 
     def to_json(self) -> dict[str, Any]:
