@@ -105,8 +105,13 @@ def _format_frame(frame: pd.DataFrame) -> pd.DataFrame:
         for number, name in enumerate(frame.columns)
     }
     formatted = pd.DataFrame(cells, dtype=object)
-    formatted.columns = pd.Index([escape(_format_value(name).replace("_", " ")) for name in frame.columns])
+    formatted.columns = pd.Index([escape(_format_name(name)) for name in frame.columns])
     return formatted
+
+
+def _format_name(column: object) -> str:
+    name = _format_value(column)
+    return name.replace("_", " ") if name.islower() else name  # in a cross table, values such as AUTO_ACCEPT are names
 
 
 def _is_numeric(dtype: Any) -> bool:
