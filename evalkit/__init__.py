@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from evalkit.review import SMEReviewHelper, view
     from evalkit.settings import Settings
+    from widgets.explorer import explore
 
     __version__: str
 
@@ -47,6 +48,7 @@ __all__ = [
     "compare",
     "estimate",
     "evaluate",
+    "explore",
     "export",
     "extract",
     "load_ground_truth",
@@ -67,6 +69,7 @@ _DEFINING_MODULE = {
     "challenge": "evalkit.evaluation.challenge",
     "compare": "evalkit.evaluation.api",
     "export": "evalkit.evaluation",
+    "explore": "widgets.explorer",
     "load_ground_truth": "evalkit.evaluation",
     "report": "evalkit.evaluation.api",
     "show": "evalkit.notebook_tables",

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from evalkit.cli.terminal import ConsoleTable
-from evalkit.core.grouping import format_count
+from evalkit.core.wording import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
 _Item = TypeVar("_Item")
@@ -42,13 +42,3 @@ def split_into_runs(items: Iterable[_Item], is_continuation: Callable[[list[_Ite
         else:
             runs.append([item])
     return runs
-
-
-def format_count(count: int, noun: str) -> str:
-    """Format a count with its noun: ``1 file``, ``2 files``."""
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
-def count_names(names: Sequence[str]) -> str:
-    """Count equal names, sorted: ``2 AUTO_ACCEPT, 1 ESCALATE_TO_SME``."""
-    return ", ".join(f"{names.count(name)} {name}" for name in sorted(set(names)))

@@ -15,7 +15,8 @@ from importlib.metadata import version
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from evalkit.classification.schema import DocumentType, load_type_definitions
+from evalkit.classification.document_types import load_type_definitions
+from evalkit.classification.schema import DocumentType
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument, TableLevel
 from evalkit.evaluation.splitting import OVERLAP_THRESHOLD, SHINGLE_WORDS, count_types_by_part
 from evalkit.review.ground_truth import GroundTruthSource

@@ -19,8 +19,8 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from evalkit.core.data_frames import OUTPUT_ATTRIBUTE
-from evalkit.core.grouping import format_count
 from evalkit.core.notebook_cards import format_card
+from evalkit.core.wording import format_count
 from evalkit.evaluation.extraction_monitoring import compare_fields, read_all_extractions
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean

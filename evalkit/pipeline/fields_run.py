@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from evalkit.classification.document_result import UsageReport, UsageTotal
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.data_frames import TEXT, build_frame
-from evalkit.core.grouping import count_names, format_count
 from evalkit.core.notebook_cards import format_card
 from evalkit.core.timings import Times
+from evalkit.core.wording import count_names, format_count
 from evalkit.errors import EvalkitError, ExecutorError, RunStopped
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.pipeline.batch_execution import BatchSummary, process_documents

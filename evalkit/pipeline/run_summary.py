@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from evalkit.classification.document_result import DocumentResult, Failure
 from evalkit.classification.v5_arbiter import count_open_issues
 from evalkit.core.data_frames import TEXT, build_frame
-from evalkit.core.grouping import count_names, format_count
 from evalkit.core.notebook_cards import format_card
 from evalkit.core.timings import FAILED_STEP
+from evalkit.core.wording import count_names, format_count
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import EvalkitError
 from evalkit.issue import IssueSeverity
