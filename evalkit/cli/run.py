@@ -36,6 +36,7 @@ from evalkit.cli.terminal import print_notes, print_outcome
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from evalkit.evaluation.study import Study
     from evalkit.pipeline.batch_execution import BatchSummary
     from evalkit.pipeline.fields_run import ExtractedDocument, ExtractSummary
     from evalkit.pipeline.run_summary import RunSummary
@@ -115,15 +116,21 @@ def run(
         with pipeline.show_progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext() as on_progress:
             return pipeline.run(paths, **options, usd_per_run=limit, on_progress=on_progress)
 
-    _record_monitoring(output, with_certificates=False)  # so that a new brake holds for this run's documents
+    study = _record_monitoring(output, None)  # first, so that a new brake holds for this run's documents
     summary = run_within_budget(run_with_limit, usd_per_run, estimate_run)
     print_outcome(render_run_summary(summary, format_queue_command), partial(summary.to_json, vars), as_json=as_json)
-    _record_monitoring(str(summary.output), with_certificates=True)
+    has_decided = not all(document.resumed for document in summary.documents)
+    _record_monitoring(output, study, reads_again=has_decided, with_certificates=True)
     _exit_with_summary(summary, strict=strict)
 
 
-def _record_monitoring(output: str | None, *, with_certificates: bool) -> None:
-    """Log and print brakes, releases and certificates that follow from the reviews since the last run."""
+def _record_monitoring(
+    output: str | None, study: Study | None, *, reads_again: bool = True, with_certificates: bool = False
+) -> Study | None:
+    """Log and print brakes, releases and certificates that follow from the reviews since the last run.
+
+    Returns the study with them; None if there is none yet. Only ``reads_again`` reads the folder again.
+    """
     from evalkit.core.clocks import format_zulu_now
     from evalkit.errors import EvalkitError
     from evalkit.evaluation.certificate import record_certificate_changes
@@ -134,27 +141,28 @@ def _record_monitoring(output: str | None, *, with_certificates: bool) -> None:
 
     output_folder, settings = open_output(output), load_settings().certificate
     if not output_folder.has_folder(REVIEWS_FOLDER):  # nobody has answered an audit yet
-        return
+        return None
     try:
         with output_folder.hold_run_lock():
-            now, study = format_zulu_now(), read_folder_study(output_folder)
+            now = format_zulu_now()
+            if study is None or reads_again:
+                study = read_folder_study(output_folder)
             monitored_study = record_brake_changes(output_folder, study, now, settings)
             new_events = list(monitored_study.events[len(study.events) :])
             if with_certificates:
                 new_events += record_certificate_changes(output_folder, monitored_study, now, settings)
     except EvalkitError as error:  # the documents are finished; the next run records the certificates
         print_notes(f"brakes and certificates not recorded: {error}")
-        return
+        return None
     for event in new_events:
         if event.kind == "released":
             print_notes(describe_release(event))
         elif event.kind in ("certified", "certificate_withdrawn"):
-            subject = event.stratum or "all documents"
-            print_notes(
-                f"{'Certified' if event.kind == 'certified' else 'Certificate withdrawn'}: {subject}. {event.facts['statement']}"
-            )
+            what = "Certified" if event.kind == "certified" else "Certificate withdrawn"
+            print_notes(f"{what}: {monitored_study.describe_stratum(event.stratum)}. {event.facts['statement']}")
     if with_certificates:
         print_notes(*map(describe_brake, find_brakes_by_stratum(monitored_study.events).values()))
+    return monitored_study
 
 
 def extract(

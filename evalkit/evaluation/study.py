@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -33,7 +33,7 @@ from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_at
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.pipeline.event_log import LoggedEvent, read_events
 from evalkit.pipeline.sample_draws import read_all_draws, read_probability_by_eligible_doc_id
-from evalkit.pipeline.strata import StratumKey, build_stratum_key
+from evalkit.pipeline.strata import STRATUM_SEPARATOR, StratumKey, build_stratum_key, describe_documents
 from evalkit.pipeline.supplied_labels import (
     SuppliedLabels,
     TypedPageRange,
@@ -276,6 +276,30 @@ class Study:
     def simulated_review_count(self) -> int:
         """Number of reviews by simulated reviewers; figures that use any must say so."""
         return sum(review.is_simulated for review in self.reviews)
+
+    @cached_property
+    def version_labels(self) -> Mapping[tuple[str, ...], str]:
+        """Short name of each combination of reader, model and versions: ``V1``, ``V2`` … in order of use."""
+        first_use: dict[tuple[str, ...], str] = {}
+        for document in self.documents:
+            if document.stratum:
+                parts = document.stratum[2:]
+                first_use[parts] = min(document.decided_at, first_use.get(parts, document.decided_at))
+        ordered = sorted(first_use, key=lambda parts: (first_use[parts], parts))
+        return {parts: f"V{number}" for number, parts in enumerate(ordered, 1)}
+
+    def describe_stratum(self, name: str) -> str:
+        """Describe a stratum for a person, such as "Pathology Report from inbox, V1"."""
+        versions = tuple(name.split(STRATUM_SEPARATOR)[2:])
+        label = self.version_labels.get(versions, "an earlier version")
+        return describe_documents(name) + (f", {label}" if versions else "")
+
+    def versions_frame(self) -> pd.DataFrame:
+        """Return a table of the combinations of reader, model and versions, by short name."""
+        import pandas as pd
+
+        rows = [(label, *parts) for parts, label in self.version_labels.items()]
+        return pd.DataFrame(rows, columns=["name", "reader", "model", "all versions"])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per document.

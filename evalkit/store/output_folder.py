@@ -15,7 +15,7 @@ from typing import Any
 
 from evalkit.core.gc_pause import pause_gc
 from evalkit.errors import StoreError, UsageError
-from evalkit.store.canonical_json import encode_canonical_json
+from evalkit.store.canonical_json import StoredModel, encode_canonical_json, parse_stored_record
 from evalkit.store.file_names import NAME_PART_PATTERN, NEUTRAL_NAMES, OUTPUT_MARKERS
 
 _FILE_NAME_PATTERN = re.compile(f"{NAME_PART_PATTERN.pattern}(?:/{NAME_PART_PATTERN.pattern})*")
@@ -170,6 +170,26 @@ def list_numbered_files_or_raise_on_gap(
                 remedy=f"Restore {subfolder}/ from a backup; its files are numbered from 1, and nothing else belongs there.",
             )
     return names
+
+
+def read_numbered_records(
+    output_folder: OutputFolder, subfolder: str, build_file_name: Callable[[int], str], record_type: type[StoredModel]
+) -> list[StoredModel]:
+    """Read a folder's records, which are numbered from 1, oldest first.
+
+    StoreError if a record is damaged or missing, or if the folder has another JSON file.
+    """
+    return [
+        read_record(output_folder, file_name, record_type)
+        for file_name in list_numbered_files_or_raise_on_gap(output_folder, subfolder, build_file_name)
+    ]
+
+
+def read_record(output_folder: OutputFolder, file_name: str, record_type: type[StoredModel]) -> StoredModel:
+    """Read the record in this file. NotFound if it is missing, StoreError if damaged."""
+    newest_version: int = record_type.model_fields["schema_version"].default
+    stored_json = output_folder.read_json(file_name, max_schema_version=newest_version)
+    return parse_stored_record(record_type, stored_json, file_name, "Restore the file from a backup.")
 
 
 def split_and_validate_file_name(name: str) -> list[str]:

@@ -20,7 +20,6 @@ from evalkit.pipeline.purge.purge_record import (
     PurgeRecord,
     is_purge_unfinished,
     read_intent,
-    read_purge_record,
     read_purge_records,
     save_intent,
 )
@@ -42,6 +41,7 @@ from evalkit.store import (
     OutputIndex,
     packet_file_name,
     purge_record_file_name,
+    read_record,
     sample_draw_file_name,
 )
 
@@ -212,7 +212,7 @@ def _execute_purge(
     )
     if isinstance(output_folder, LocalOutputFolder):
         output_folder.remove_old_temp_files(time.time() - _ORPHAN_AGE_SECONDS)
-    review_count = sum(len(chain.reviews) for chain in read_purge_record(output_folder, record_name).chains)
+    review_count = sum(len(chain.reviews) for chain in read_record(output_folder, record_name, PurgeRecord).chains)
     return PurgedDocument(
         doc_id,
         intent.sha256,
