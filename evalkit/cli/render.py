@@ -71,9 +71,10 @@ def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str]
     skipped_note = f", {_format_count(len(summary.skipped), 'file')} skipped" if summary.skipped else ""
     yield f"{_format_count(len(documents), 'document')}: {counts_text}{resumed_note}{skipped_note}"
     yield from _render_usages(summary.by_agent)
-    yield from filter(None, (summary.weights_note, summary.label_hint, summary.setting_hint))
+    notes = (summary.kept_classifications, summary.weights_note, summary.label_hint, summary.setting_hint)
+    yield from filter(None, notes)
     yield summary.timings.format_timing_line(summary.seconds)
-    yield f"Results in {summary.output}. Waiting cases: {format_queue_command(summary.output)}"
+    yield f"Results in {summary.output}, run {summary.run}. Waiting cases: {format_queue_command(summary.output)}"
 
 
 def render_run_estimate(estimate: RunEstimate) -> Iterator[Printable]:

@@ -45,6 +45,14 @@ if TYPE_CHECKING:
 def run(
     paths: PathsArgument,
     output: Annotated[str | None, create_output_option("Folder or bucket to write the results to")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name of the run; if the newest run has it and nothing differs, it is continued.",
+            show_default="date and number",
+        ),
+    ] = None,
     model: ModelOption = None,
     reader: ReaderOption = None,
     profile: ProfileOption = None,
@@ -62,8 +70,12 @@ def run(
         typer.Option(
             metavar="DIR",
             help="Check the classifications {doc_id}.json in this folder instead of asking a model for one.",
+            show_default="those of the run before",
         ),
     ] = None,
+    no_classifications: Annotated[
+        bool, typer.Option("--no-classifications", help="Ask the model, even if the run before had classifications.")
+    ] = False,
     workers: WorkersOption = None,
     executor: ExecutorOption = None,
     fresh: FreshOption = False,
@@ -91,12 +103,14 @@ def run(
 
     options: dict[str, Any] = {
         "output": output,
+        "name": name,
         "model": model,
         "reader": reader,
         "profile": profile,
         "production": production,
         "patients_file": patients,
         "classifications": classifications,
+        "no_classifications": no_classifications,
         "workers": workers,
         "executor": executor,
         "fresh": fresh,

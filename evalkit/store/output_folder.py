@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from evalkit.core.gc_pause import pause_gc
 from evalkit.errors import StoreError, UsageError
 from evalkit.store.canonical_json import StoredModel, encode_canonical_json, parse_stored_record
@@ -125,6 +127,55 @@ class OutputFolder(ABC):
     @abstractmethod
     def _create_atomically_if_absent(self, name: str, content: bytes) -> bool:
         """Create a file atomically; return False, changing nothing, if it exists."""
+
+
+class ReadOnlyFolder(OutputFolder):
+    """View of an output folder through which nothing can be changed."""
+
+    def __init__(self, output_folder: OutputFolder) -> None:
+        """View ``output_folder``, whose files are read when they are asked for."""
+        self.root, self.database_url = output_folder.root, output_folder.database_url
+        self._folder = output_folder
+
+    @override
+    def has_folder(self, subfolder: str | None = None) -> bool:
+        return self._folder.has_folder(subfolder)
+
+    @override
+    def has_file(self, name: str) -> bool:
+        return self._folder.has_file(name)
+
+    @override
+    def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
+        return self._folder.list_file_and_folder_names(subfolder)
+
+    @override
+    def list_json_files(self, subfolder: str) -> list[str]:
+        return self._folder.list_json_files(subfolder)
+
+    @override
+    def list_subfolder_names(self, subfolder: str) -> list[str]:
+        return self._folder.list_subfolder_names(subfolder)
+
+    @override
+    def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
+        return self._folder.read_bytes(name, max_bytes)
+
+    @override
+    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
+        return self._folder.iterate_files_recursively(subfolder)
+
+    @override
+    def get_modification_time(self, name: str) -> float | None:
+        return self._folder.get_modification_time(name)
+
+    def _refuse_change(self, *_arguments: Any, **_options: Any) -> Any:
+        raise StoreError(
+            "the past of an output folder cannot be changed", code="STORE-PAST", remedy="Report this error."
+        )
+
+    remove_file = remove_folder = hold_run_lock = hold_write_lock = _refuse_change
+    _write_atomically = _create_atomically_if_absent = _refuse_change
 
 
 def require_evalkit_output_folder(output_folder: OutputFolder) -> None:
