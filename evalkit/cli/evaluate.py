@@ -17,6 +17,7 @@ from evalkit.cli.options import (
     format_queue_command,
     load_settings,
     open_existing_output,
+    open_output,
 )
 from evalkit.cli.render import (
     render_attention_checks,
@@ -272,25 +273,37 @@ def _draw_attention_checks(output_folder: OutputFolder, number: int, *, drawn_at
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="Output folder or bucket of a run.")],
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="Name of a run (`evalkit runs`), or an output folder or bucket.")
+    ],
     b: Annotated[
-        str, typer.Argument(metavar="B", help="Output folder or bucket of another run over the same documents.")
+        str, typer.Argument(metavar="B", help="Another run over the same documents, or its folder or bucket.")
     ],
     truth: TruthOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket of the named runs")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two runs, document by document.
 
-    Prints which decisions, types and issues changed, and which run was right more often.
+    Prints which decisions, types and issues changed, and which run was right more often. A name of a run goes before a
+    folder of that name; ./NAME is always a folder.
 
-    Example: evalkit compare output output_lean
+    Example: evalkit compare baseline new-prompts
     """
     from evalkit.evaluation.run_comparison import compare_studies
-    from evalkit.evaluation.study import read_study
+    from evalkit.evaluation.study import read_folder_study, select_run
+    from evalkit.pipeline.run_history import read_run_records
+    from evalkit.store import open_output_folder
 
-    settings = load_settings()
+    settings, runs_folder = load_settings(), open_output(output)
+    run_names = {record.name for record in read_run_records(runs_folder)}
+    read = partial(read_folder_study, truth=truth, foreign_types=settings.foreign_types)
+    newest = read(runs_folder) if run_names & {a, b} else None
     studies = [
-        read_study(output, truth=truth, foreign_types=settings.foreign_types, settings=settings) for output in (a, b)
+        select_run(newest, runs_folder, name)
+        if newest and name in run_names
+        else read(open_output_folder(name, settings.database))
+        for name in (a, b)
     ]
     comparison = compare_studies(*studies)
     print_outcome(render_comparison(comparison), comparison.to_json, as_json=as_json)

@@ -27,9 +27,10 @@ from evalkit.cli.options import (
     create_output_option,
     format_queue_command,
     load_settings,
+    open_existing_output,
     open_output,
 )
-from evalkit.cli.render import render_extract_summary, render_run_estimate, render_run_summary
+from evalkit.cli.render import render_extract_summary, render_run_estimate, render_run_summary, render_runs
 from evalkit.cli.spending import run_within_budget
 from evalkit.cli.terminal import print_notes, print_outcome
 
@@ -177,6 +178,24 @@ def _record_monitoring(
     if with_certificates:
         print_notes(*map(describe_brake, find_brakes_by_stratum(monitored_study.events).values()))
     return monitored_study
+
+
+def runs(
+    output: Annotated[str | None, create_output_option("Folder or bucket whose runs are listed")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the runs, and their cost by model.
+
+    Each run with its documents, decisions, models, calls, cost and seconds, oldest first; then calls, cost and seconds of
+    each model by day.
+
+    Example: evalkit runs
+    """
+    from evalkit.pipeline.run_history import read_run_records, tabulate_usage_by_day
+
+    records = read_run_records(open_existing_output(output))
+    summaries, by_day = [record.summarise() for record in records], tabulate_usage_by_day(records)
+    print_outcome(render_runs(summaries, by_day), lambda: {"runs": summaries, "by_day": by_day}, as_json=as_json)
 
 
 def extract(

@@ -54,6 +54,7 @@ from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
 from evalkit.pipeline.drift import RUN_LENGTH
 from evalkit.pipeline.input_monitoring import MEASURES, find_warned_strata, read_monitoring_record
+from evalkit.pipeline.run_history import read_run_records, tabulate_usage_by_day
 from evalkit.pipeline.strata import describe_documents
 from evalkit.settings import CertificateSettings
 from evalkit.store import open_output_folder
@@ -770,7 +771,17 @@ def _build_cost_section(study: Study) -> EvaluationSection:
         "cost",
         "Time and cost",
         "",
-        (EvaluationTable("Totals", pd.DataFrame(rows, columns=["measure", "value"])),),
+        (
+            EvaluationTable("Totals", pd.DataFrame(rows, columns=["measure", "value"])),
+            EvaluationTable(
+                "By day and model",
+                pd.DataFrame(
+                    tabulate_usage_by_day(read_run_records(study.folder)),
+                    columns=["day", "model", "calls", "tokens", "cost_usd", "seconds"],
+                ),
+                "Of all runs of the folder. Seconds: those of the calls, which overlap; of the built-in model, of deciding.",
+            ),
+        ),
         tuple(
             EvaluationFigure(caption, plots.plot_histogram(values, x_label, y_label))
             for caption, values, x_label, y_label in histograms

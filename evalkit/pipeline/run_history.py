@@ -36,6 +36,7 @@ from evalkit.store import (
     encode_canonical_json,
     encode_indented_json,
     extraction_file_name,
+    hash_canonical_json,
     kept_file_name,
     parse_stored_json,
     read_record,
@@ -45,6 +46,8 @@ from evalkit.store import (
 
 SCHEMA_VERSION = 1
 
+#: Hex digits that tell one set of prompts from another.
+_PROMPT_DIGITS = 4
 _MAX_NAME_LENGTH = 64
 _NAME_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{_MAX_NAME_LENGTH - 1}}}")
 #: Names that evalkit gives to runs without one: date and number.
@@ -162,6 +165,7 @@ class RunRecord(StrictRecord):
         decisions = [document.decision for document in self.documents.values()]
         usages = [usage for session in self.sessions for usage in session.usage_by_model.values()]
         costs = [usage.cost_usd for usage in usages]
+        prompts = self.settings.get("versions", {}).get("prompts")
         return {
             "name": self.name,
             "is_named": self.is_named,
@@ -177,6 +181,7 @@ class RunRecord(StrictRecord):
             "tokens": sum(usage.input_tokens + usage.output_tokens for usage in usages),
             "cost_usd": None if None in costs else str(sum(map(Decimal, filter(None, costs)), Decimal(0))),
             "seconds": round(sum(session.times.get("seconds", 0.0) for session in self.sessions), 3),
+            "prompts": hash_canonical_json(prompts)[:_PROMPT_DIGITS] if prompts else "",
             "inputs": self.inputs.model_dump(mode="json"),
             "settings": self.settings,
             "sessions": [session.model_dump(mode="json") for session in self.sessions],
@@ -207,20 +212,20 @@ def find_run_record(output_folder: OutputFolder, name: str) -> RunRecord:
 
 
 def tabulate_usage_by_day(records: Iterable[RunRecord]) -> list[dict[str, Any]]:
-    """List calls, tokens, dollars and seconds of each model by day, oldest first."""
+    """List calls, tokens, dollars (as text) and seconds of each model by day, oldest first."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for session in (session for record in records for session in record.sessions):
         day, seconds_by_model = session.times["started_at"][:10], session.times.get("seconds_by_model", {})
         for model, usage in session.usage_by_model.items():
             row = rows.setdefault(
                 (day, model),
-                {"day": day, "model": model, "calls": 0, "tokens": 0, "cost_usd": Decimal(0), "seconds": 0.0},
+                {"day": day, "model": model, "calls": 0, "tokens": 0, "cost_usd": "0", "seconds": 0.0},
             )
             row["calls"] += usage.calls
             row["tokens"] += usage.input_tokens + usage.output_tokens
             is_priced = usage.cost_usd is not None and row["cost_usd"] is not None
-            row["cost_usd"] = row["cost_usd"] + Decimal(usage.cost_usd or 0) if is_priced else None
-            row["seconds"] += seconds_by_model.get(model, 0.0)
+            row["cost_usd"] = str(Decimal(row["cost_usd"]) + Decimal(usage.cost_usd or 0)) if is_priced else None
+            row["seconds"] = round(row["seconds"] + seconds_by_model.get(model, 0.0), 3)
     return [row for _, row in sorted(rows.items())]
 
 

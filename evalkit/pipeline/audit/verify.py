@@ -28,6 +28,7 @@ from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.pipeline.event_log import find_changed_events
 from evalkit.pipeline.purge import read_purge_records
+from evalkit.pipeline.run_history import find_changed_results, read_run_records
 from evalkit.pipeline.sample_draws import read_all_draws
 from evalkit.pipeline.site_weights import find_changed_promotions
 from evalkit.pipeline.supplied_labels import read_stored_production_labels
@@ -68,6 +69,7 @@ from evalkit.store import (
     RESULTS_FOLDER,
     REVIEWS_FOLDER,
     ROSTER_FILE,
+    RUNS_FOLDER,
     SAMPLE_DRAWS_FOLDER,
     SITE_WEIGHTS_FOLDER,
     LocalOutputFolder,
@@ -148,6 +150,7 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
         "ground_truth": len(output_folder.list_json_files(GROUND_TRUTH_FOLDER)),
         "seeded": len(output_folder.list_json_files(ATTENTION_CHECKS_FOLDER)),
         "draws": len(output_folder.list_json_files(SAMPLE_DRAWS_FOLDER)),
+        "runs": len(output_folder.list_subfolder_names(RUNS_FOLDER)),
         "events": len(output_folder.list_json_files(EVENTS_FOLDER)),
         "purged": len(output_folder.list_json_files(PURGE_RECORDS_FOLDER)),
     }
@@ -439,6 +442,17 @@ def _check_event_chain(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
         yield IntegrityFault(SITE_WEIGHTS_FOLDER, error.message, error.remedy)
 
 
+def _check_runs(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    yield from _run_check_as_faults(RUNS_FOLDER, partial(_check_run_results, output_folder))
+
+
+def _check_run_results(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
+    for record in read_run_records(output_folder):
+        for name in find_changed_results(output_folder, record):
+            what = f"it is not what run {record.name} decided"
+            yield IntegrityFault(name, what, "Restore the file from a backup, or run the document with --fresh.")
+
+
 def _check_purges(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     if output_folder.has_file(PURGE_INTENT_FILE):
         yield IntegrityFault(
@@ -486,8 +500,12 @@ def _check_review_head(output_folder: OutputFolder, head: ReviewChainHead) -> It
 
 
 def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    chain_folders = (f"{REVIEWS_FOLDER}/{case_id}" for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER))
-    for subfolder in (*_CHECKED_FOLDERS, *chain_folders):
+    nested_folders = (
+        f"{folder}/{name}"
+        for folder in (REVIEWS_FOLDER, RUNS_FOLDER)
+        for name in output_folder.list_subfolder_names(folder)
+    )
+    for subfolder in (*_CHECKED_FOLDERS, *nested_folders):
         for name in list_unrecognised_names(output_folder, subfolder):
             yield IntegrityFault(
                 f"{subfolder}/{name}",
@@ -505,6 +523,7 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
     _check_no_symlinks,
     _check_purges,
     _check_events,
+    _check_runs,
     _check_review_heads,
     _check_foreign_files,
 )
