@@ -84,6 +84,14 @@ def run(
         bool, typer.Option("--extract", help="After the classification, also extract the fields of reports and forms.")
     ] = False,
     even_purged: EvenPurgedOption = False,
+    settle: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="For a watched folder: leave files that changed in the last SECONDS for the next run, and accept that there are none.",
+        ),
+    ] = 0,
     yes: YesOption = False,
     no_probe: NoProbeOption = False,
     usd_per_run: UsdPerRunOption = None,
@@ -117,6 +125,7 @@ def run(
         "fresh": fresh,
         "extract": with_fields,
         "even_purged": even_purged,
+        "settle_seconds": settle,
         "yes": yes,
         "probe": not no_probe,
     }

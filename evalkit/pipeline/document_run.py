@@ -226,6 +226,7 @@ async def _open_document_run(options: RunOptions, *, estimates_only: bool = Fals
             reserved_ids=(case_id for case_id, _ in iterate_check_case_and_doc_ids(output_folder)),
             output_root=output_folder.root,
             yes=options.yes,
+            settle_seconds=options.settle_seconds,
         )
         options, kept_classifications = keep_earlier_classifications(output_folder, options)
         discovered = discovered.leave_out_skipped((options.production, options.patients_file, options.classifications))

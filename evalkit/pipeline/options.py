@@ -45,6 +45,7 @@ class RunOptions:
         fresh: process all documents again, even those that an earlier run finished.
         extract: extract the fields of reports and forms too.
         even_purged: process documents again that were purged.
+        settle_seconds: leave files that changed that recently for the next run, and accept folders without a document.
         yes: accept ``/``, the home folder and the output folder as inputs.
         probe: ask each language model a tiny test question first, unless every document is finished.
         usd_per_run: the highest cost of the run in US dollars; 0: no limit.
@@ -68,6 +69,7 @@ class RunOptions:
     fresh: bool = False
     extract: bool = False
     even_purged: bool = False
+    settle_seconds: float = 0
     yes: bool = False
     probe: bool = True
     usd_per_run: Decimal | float | None = None

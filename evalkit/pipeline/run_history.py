@@ -10,7 +10,6 @@ A result names its run by the time at which that run, or the session that contin
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,9 +31,7 @@ from evalkit.store import (
     RUNS_FOLDER,
     OutputFolder,
     ReadOnlyFolder,
-    add_trailing_newline,
     encode_canonical_json,
-    encode_indented_json,
     extraction_file_name,
     hash_canonical_json,
     kept_file_name,
@@ -118,7 +115,7 @@ class StoredResult(StrictRecord):
 
     run: str
     sha256: str
-    """SHA-256 of the file's bytes."""
+    """SHA-256 of the file's canonical JSON without its times, so that it does not change if a run is repeated."""
 
 
 class RunDocument(StrictRecord):
@@ -328,17 +325,16 @@ def _record_earlier_results(output_folder: OutputFolder) -> RunRecord:
     """Record the results of an older evalkit as one run, so that they are kept too."""
     documents, starts = {}, {""}
     for file_name in output_folder.list_json_files(RESULTS_FOLDER):
-        content = output_folder.read_bytes(file_name)
-        with suppress(StoreError, LookupError, TypeError, ValueError):  # the run reports damaged results
-            result = parse_stored_json(file_name, content, max_schema_version=_ANY_VERSION)
-            starts.add(_read_run_start(content) or "")
+        with suppress(LookupError, AttributeError, ValueError):  # the run reports damaged results
+            result = _parse_or_empty(output_folder.read_bytes(file_name))
+            starts.add(_get_run_start(result))
             documents[PurePath(file_name).stem] = RunDocument(
                 sha256=result["sha256"],
                 fingerprint=result["fingerprint"],
                 decision=result.get("decision"),
                 decision_rule=result.get("decision_rule"),
                 error_code=result.get("error", {}).get("code"),
-                result=StoredResult(run=EARLIER_RUN_NAME, sha256=hashlib.sha256(content).hexdigest()),
+                result=StoredResult(run=EARLIER_RUN_NAME, sha256=_hash_without_times(result)),
             )
     record = RunRecord(
         name=EARLIER_RUN_NAME,
@@ -379,20 +375,29 @@ class ResultWriter:
         """
         if self._output_folder.has_file(file_name):
             replaced = self._output_folder.read_bytes(file_name)
-            run = self._run_by_start.get(_read_run_start(replaced) or "")
+            run = self._run_by_start.get(_get_run_start(_parse_or_empty(replaced)))
             kept_name = kept_file_name(run, file_name)
             if run and run != self.name and not self._output_folder.has_file(kept_name):
                 self._output_folder.write_bytes(kept_name, replaced)
-        content = add_trailing_newline(encode_indented_json(value))
-        self._output_folder.write_bytes(file_name, content)
-        return StoredResult(run=self.name, sha256=hashlib.sha256(content).hexdigest())
+        self._output_folder.write_json(file_name, value)
+        return StoredResult(run=self.name, sha256=_hash_without_times(value))
 
 
-def _read_run_start(content: bytes) -> str | None:
-    """Read from a stored result when its run started; None if the file does not say."""
-    with suppress(ValueError, LookupError, TypeError, RecursionError):
-        return str(json.loads(content)["times"]["run_started_at"])
-    return None
+def _parse_or_empty(content: bytes) -> dict[str, Any]:
+    """Parse a stored result of any version; empty if it is damaged."""
+    with suppress(StoreError):
+        return parse_stored_json("", content, max_schema_version=_ANY_VERSION)
+    return {}
+
+
+def _get_run_start(result: Mapping[str, Any]) -> str:
+    """Return when the run of a result started; empty if the result does not say."""
+    times = result.get("times")
+    return str(times.get("run_started_at", "")) if isinstance(times, Mapping) else ""
+
+
+def _hash_without_times(result: Mapping[str, Any]) -> str:
+    return hash_canonical_json({name: value for name, value in result.items() if name != "times"})
 
 
 class RunRecorder(ResultWriter):
@@ -445,9 +450,8 @@ class RunRecorder(ResultWriter):
         self._documents[doc_id] = document.model_copy(update={"fields": stored})
 
     def _describe_file(self, file_name: str) -> StoredResult:
-        content = self._output_folder.read_bytes(file_name)
-        run = self._run_by_start.get(_read_run_start(content) or "", "")
-        return StoredResult(run=run, sha256=hashlib.sha256(content).hexdigest())
+        result = _parse_or_empty(self._output_folder.read_bytes(file_name))
+        return StoredResult(run=self._run_by_start.get(_get_run_start(result), ""), sha256=_hash_without_times(result))
 
     def finish(
         self,
@@ -457,8 +461,8 @@ class RunRecorder(ResultWriter):
         usage_by_model: Mapping[str, ModelUsage],
         seconds_by_model: Mapping[str, float],
     ) -> None:
-        """Write the record at the end, unless the session changed nothing of a run."""
-        if self._record.sessions and not self._is_begun and self._documents == self._record.documents:
+        """Write the record at the end, unless the session added nothing to its run."""
+        if not self._is_begun and self._documents == self._record.documents:
             return
         times = SessionTimes(
             started_at=self._started_at,
@@ -501,6 +505,13 @@ class RunFolder(ReadOnlyFolder):
             if stored
         }
 
+    def get_stored_name(self, name: str) -> str:
+        """Return the name under which the folder stores a result of the run. NotFound if there is none."""
+        kept_name = self._names.get(name)
+        if kept_name is None:
+            raise NotFound(f"the run has no {name}", code="STORE-NOT-FOUND", remedy="`evalkit runs` lists the runs.")
+        return kept_name if self._folder.has_file(kept_name) else name
+
     @override
     def has_file(self, name: str) -> bool:
         return name in self._names if _is_result_name(name) else self._folder.has_file(name)
@@ -513,14 +524,8 @@ class RunFolder(ReadOnlyFolder):
 
     @override
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
-        if _is_result_name(name):
-            kept_name = self._names.get(name)
-            if kept_name is None:
-                raise NotFound(
-                    f"the run has no {name}", code="STORE-NOT-FOUND", remedy="`evalkit runs` lists the runs."
-                )
-            name = kept_name if self._folder.has_file(kept_name) else name
-        return self._folder.read_bytes(name, max_bytes)
+        stored_name = self.get_stored_name(name) if _is_result_name(name) else name
+        return self._folder.read_bytes(stored_name, max_bytes)
 
 
 def _is_result_name(name: str) -> bool:
@@ -543,12 +548,12 @@ def find_changed_results(output_folder: OutputFolder, record: RunRecord) -> Iter
             (result_file_name(doc_id), document.result),
             (extraction_file_name(doc_id), document.fields),
         ):
-            try:
-                is_same = stored is None or hashlib.sha256(run_folder.read_bytes(name)).hexdigest() == stored.sha256
-            except NotFound:
-                is_same = False
-            if not is_same:
-                yield name
+            if stored is None:
+                continue
+            stored_name = run_folder.get_stored_name(name)
+            content = output_folder.read_bytes(stored_name) if output_folder.has_file(stored_name) else b""
+            if _hash_without_times(_parse_or_empty(content)) != stored.sha256:
+                yield stored_name
 
 
 def remove_from_record(record: RunRecord, doc_ids: Collection[str], remaining_paths: Sequence[str]) -> RunRecord:

@@ -60,7 +60,6 @@ from evalkit.store.local_folder import LocalOutputFolder
 from evalkit.store.output_folder import (
     OutputFolder,
     ReadOnlyFolder,
-    add_trailing_newline,
     encode_indented_json,
     list_numbered_files_or_raise_on_gap,
     list_unrecognised_names,
@@ -118,7 +117,6 @@ __all__ = [
     "ReadOnlyFolder",
     "ReviewChainHead",
     "StoredDraft",
-    "add_trailing_newline",
     "build_dict_without_duplicate_keys",
     "bundle_file_name",
     "check_and_describe_database",
