@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from evalkit.issue import Issue, IssueSeverity
     from evalkit.pipeline import DocumentSummary, RunSummary, aevaluate, arun, evaluate, run
     from evalkit.review import SMEReviewHelper, view
+    from widgets.explorer import explore
 
 __all__ = [
     "DocumentBundle",
@@ -24,6 +25,7 @@ __all__ = [
     "aevaluate",
     "arun",
     "evaluate",
+    "explore",
     "run",
     "view",
 ]
@@ -34,6 +36,7 @@ _DEFINING_MODULE = {
     "Issue": "evalkit.issue",
     "IssueSeverity": "evalkit.issue",
     "SMEReviewHelper": "evalkit.review",
+    "explore": "widgets.explorer",
     "view": "evalkit.review",
 }
 

@@ -11,10 +11,10 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from evalkit.classification.document_types import load_type_definitions
 from evalkit.classification.offline.lexicon import load_lexicon
 from evalkit.classification.offline.model_weights import load_embedded_weights
 from evalkit.classification.own_verifiers import load_own_verifiers
-from evalkit.classification.schema import load_type_definitions
 from evalkit.classification.trap_examples import describe_failing_examples, describe_weakened_traps
 from evalkit.classification.traps import load_shipped_and_site_traps, load_shipped_traps, parse_traps
 from evalkit.core.install_hint import format_install_hint

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import traitlets
 
-from evalkit.classification.schema import DocumentType, load_type_definitions
+from evalkit.classification.document_types import load_type_definitions
+from evalkit.classification.schema import DocumentType
 from widgets.screen_widget import PressCounter, read_widget_script, read_widget_style
 
 #: The labels of the buttons that decide a case; a kind of case may replace some of them.

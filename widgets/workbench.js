@@ -44,11 +44,6 @@ const PLACE_IN_TAB = {
   set: (address) => sessionStorage.setItem("evalkit-case", address),
 };
 
-// Keys that press no button with `data-key` move the page.
-const MOVES = {
-  ArrowLeft: "previous", ArrowRight: "next", Home: "first", End: "last",
-  "+": "larger", "=": "larger", "-": "smaller", 0: "fit", r: "rotate", f: "find", b: "spread", g: "sheet", z: "mark",
-};
 const KEYS = [
   ["Decide", [
     ["v", "Validate, or approve, and open the next case"], ["Ctrl+Enter", "Submit what you changed, or your own answer"],

@@ -33,7 +33,15 @@ for command in (
     *(maintenance.samples, run.run, run.runs, run.extract),
     *(templates.build_template, templates.review_template, templates.apply_template),
     *(review.queue, review.show, review.review),
-    *(evaluate.export, evaluate.report, evaluate.dossier, evaluate.sample, evaluate.compare, evaluate.challenge),
+    *(
+        evaluate.export,
+        evaluate.import_answers,
+        evaluate.report,
+        evaluate.dossier,
+        evaluate.sample,
+        evaluate.compare,
+        evaluate.challenge,
+    ),
     *(audit.purge, maintenance.doctor, maintenance.docs, maintenance.schema),
     *(maintenance.reindex, maintenance.move_database),
 ):

@@ -93,7 +93,7 @@ def export(
     """
     import pandas as pd
 
-    from evalkit.evaluation.export import write_private_csv, write_private_json
+    from evalkit.evaluation.private_files import write_private_csv, write_private_json
     from evalkit.pipeline.audit.trail import EVENT_COLUMNS, list_audit_events_and_problems
 
     events, problems = list_audit_events_and_problems(open_existing_output(output))

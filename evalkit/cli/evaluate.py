@@ -27,7 +27,7 @@ from evalkit.cli.render import (
     render_evaluation_report,
     render_sample,
 )
-from evalkit.cli.terminal import print_blocks, print_json, print_notes, print_outcome
+from evalkit.cli.terminal import ConsoleTable, print_blocks, print_json, print_notes, print_outcome
 from evalkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,8 +45,11 @@ def export(
         ),
     ] = None,
     file_format: Annotated[
-        Literal["jsonl", "csv", "parquet", "folder"],
-        typer.Option("--format", help="Format of the data; folder: a data card and one JSON Lines file per part."),
+        Literal["jsonl", "csv", "parquet", "folder", "labelstudio"],
+        typer.Option(
+            "--format",
+            help="Format of the data. folder: a data card and a file per part; labelstudio: tasks, page pictures and config.",
+        ),
     ] = "jsonl",
     level: Annotated[
         Literal["document", "segment", "page"],
@@ -96,6 +99,36 @@ def export(
         print_json({"rows": row_count, "to": str(to), "format": file_format, "level": level})
     elif to is not None:
         print_notes(f"{row_count} rows written to {to}")
+
+
+def import_answers(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that Label Studio exported with format JSON.")],
+    annotators: Annotated[
+        list[str],
+        typer.Option(
+            "--annotator", metavar="NAME=WHO", help="A reviewer and their e-mail address or number in Label Studio."
+        ),
+    ],
+    output: Annotated[str | None, create_output_option("Folder or bucket whose cases were answered")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import Label Studio's answers as reviews.
+
+    The cases come from `evalkit export --format labelstudio`. A review vouches for what the annotation states; nothing
+    counts as seen. An answer that cannot be imported is named with the reason, and all others are imported.
+
+    Example: evalkit import-answers project.json --annotator dr_lee=lee@hospital.org
+    """
+    from evalkit.evaluation.label_studio.answers_import import import_label_studio_answers, parse_annotators
+
+    output_folder = open_existing_output(output)
+    rows = import_label_studio_answers(output_folder.root, file, parse_annotators(annotators))
+    table = ConsoleTable(
+        ("task", "case", "annotator", "result", ""),
+        [(row.task, row.case_id, row.annotator, row.status, row.message) for row in rows],
+    )
+    print_outcome([table if rows else "The file has no task"], lambda: [vars(row) for row in rows], as_json=as_json)
+    raise typer.Exit(1 if any(row.status == "refused" for row in rows) else 0)
 
 
 def report(

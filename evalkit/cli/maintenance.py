@@ -95,7 +95,7 @@ _SCHEMA_MODELS = {
     "classification": "evalkit.classification.schema:ClassificationOutput",
     "draw": "evalkit.pipeline.sample_draws:Draw",
     "extraction": "evalkit.extraction.extraction_schema:Extractions",
-    "export": "evalkit.evaluation.export:ExportedTruth",
+    "export": "evalkit.evaluation.exports.content:ExportedTruth",
     "failure": "evalkit.classification.document_result:DocumentFailure",
     "ground_truth": "evalkit.review:GroundTruth",
     "ground_truth_fields": "evalkit.review:FieldsGroundTruth",

@@ -242,7 +242,7 @@ def extract(
 
     Example: evalkit extract taxes/ --tax-year 2020
     """
-    from evalkit.evaluation.export import write_private_csv
+    from evalkit.evaluation.private_files import write_private_csv
     from evalkit.pipeline import extract as extract_all
 
     def extract_with_limit(limit: Decimal | float | None) -> ExtractSummary:

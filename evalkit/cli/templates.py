@@ -61,7 +61,7 @@ def build_template(
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
-    from evalkit.evaluation.export import write_private_file
+    from evalkit.evaluation.private_files import write_private_file
     from evalkit.pipeline import statement_templates
     from evalkit.statements.applied_template import rate_transactions
     from evalkit.statements.statement_template import render_template_toml
@@ -168,7 +168,7 @@ def apply_template(
 
     Example: evalkit apply-template bank.toml statement.pdf --to transactions.csv
     """
-    from evalkit.evaluation.export import write_private_file
+    from evalkit.evaluation.private_files import write_private_file
     from evalkit.statements.applied_template import AppliedTemplate, rate_transactions
     from evalkit.statements.bank_export import compare_with_export, read_bank_export
     from evalkit.statements.statement_template import TemplateStatus, parse_template_toml

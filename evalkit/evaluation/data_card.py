@@ -15,7 +15,8 @@ from importlib.metadata import version
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from evalkit.classification.schema import DocumentType, load_type_definitions
+from evalkit.classification.document_types import load_type_definitions
+from evalkit.classification.schema import DocumentType
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument, TableLevel
 from evalkit.evaluation.splitting import OVERLAP_THRESHOLD, SHINGLE_WORDS, count_types_by_part
 from evalkit.review.ground_truth import GroundTruthSource
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from jinja2 import Template
 
-#: Line in the data card's YAML front matter by which a folder is recognised as an earlier export.
-EXPORT_MARKER = "evalkit_export: 1"
 
 _MEANING_BY_SOURCE: dict[GroundTruthSource, str] = {
     "SME_VALIDATED": "an expert agreed with the agent",
@@ -77,7 +76,6 @@ def render_data_card(facts: DataCardFacts) -> str:
     return _load_card_template().render(
         facts=facts,
         documents=documents,
-        marker=EXPORT_MARKER,
         feature_dtypes=_FEATURE_DTYPES,
         row_total=sum(facts.row_counts.values()),
         version=version("evalkit"),

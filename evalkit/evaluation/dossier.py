@@ -25,7 +25,7 @@ from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation import attention_checks, document_type_scores, headline_estimates, plots, reviewer_performance
 from evalkit.evaluation.certificate import compute_certificates
-from evalkit.evaluation.export import write_private_file
+from evalkit.evaluation.private_files import write_private_file
 from evalkit.evaluation.report import (
     SIMULATED_WARNING,
     EvaluationFigure,

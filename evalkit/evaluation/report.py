@@ -40,7 +40,6 @@ from evalkit.evaluation import (
     review_yield as review_yields,
 )
 from evalkit.evaluation.certificate import parse_time
-from evalkit.evaluation.export import write_private_file
 from evalkit.evaluation.extraction_monitoring import (
     list_alerts,
     list_judged_extractions,
@@ -50,6 +49,7 @@ from evalkit.evaluation.extraction_monitoring import (
     tabulate_shares,
 )
 from evalkit.evaluation.intervals import Estimate
+from evalkit.evaluation.private_files import write_private_file
 from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
 from evalkit.pipeline.drift import RUN_LENGTH

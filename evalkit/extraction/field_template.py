@@ -23,6 +23,7 @@ An example::
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -31,6 +32,7 @@ from typing import Literal, Self
 from pydantic import Field as Checked
 from pydantic import model_validator
 
+from evalkit.core.loinc import Coding
 from evalkit.core.records import StrictRecord
 from evalkit.errors import UsageError
 from evalkit.extraction.formats import FieldFormat, get_format_error_phrase, normalise_value
@@ -82,6 +84,10 @@ class TemplateField(StrictRecord):
     """For reports: a regular expression; a report with a match should have a value for the field."""
     hints: tuple[str, ...] = ()
     """Advice to the extractor for the next attempt, if this field had a problem."""
+    coding: Coding | None = None
+    """The LOINC code of the observation that the field is, where there is one that says no more and no less."""
+    part_codings: Mapping[str, Coding] = {}
+    """Codes of a field's items, by name (``ER``), or of a value's parts (``gene``, ``coding_change``)."""
 
     @model_validator(mode="after")
     def _require_pattern_for_format(self) -> Self:

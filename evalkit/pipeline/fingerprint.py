@@ -11,6 +11,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
+from evalkit.classification.document_types import load_type_definitions
 from evalkit.classification.evidence_strength import load_strength_tables
 from evalkit.classification.offline.acts import load_shipped_act_weights
 from evalkit.classification.offline.lexicon import load_lexicon
@@ -18,7 +19,6 @@ from evalkit.classification.offline.model_weights import load_embedded_weights, 
 from evalkit.classification.orchestrator import UnparseableClassification
 from evalkit.classification.own_verifiers import compute_verifier_version
 from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
-from evalkit.classification.schema import load_type_definitions
 from evalkit.classification.traps import load_shipped_and_site_traps
 from evalkit.grounding import get_grounding_version
 from evalkit.grounding.omitted_context import load_context_tables

@@ -187,11 +187,16 @@ class RunRecord(StrictRecord):
 
 def read_run_records(output_folder: OutputFolder) -> list[RunRecord]:
     """Read the records of all runs, oldest first. StoreError if one is damaged."""
-    names = output_folder.list_subfolder_names(RUNS_FOLDER) if output_folder.has_folder(RUNS_FOLDER) else []
     return sorted(
-        (read_record(output_folder, run_file_name(name), RunRecord) for name in names),
+        (read_record(output_folder, name, RunRecord) for name in list_run_files(output_folder)),
         key=lambda record: record.number,
     )
+
+
+def list_run_files(output_folder: OutputFolder) -> list[str]:
+    """List the files with the records of runs, sorted by the runs' names."""
+    names = output_folder.list_subfolder_names(RUNS_FOLDER) if output_folder.has_folder(RUNS_FOLDER) else []
+    return list(map(run_file_name, names))
 
 
 def find_run_record(output_folder: OutputFolder, name: str) -> RunRecord:

@@ -17,9 +17,12 @@ from hypothesis import strategies as st
 from places import open_index
 
 from evalkit.errors import EvalkitError, StoreError, UsageError
-from evalkit.evaluation import export
-from evalkit.evaluation.export import CSV_COLUMNS, PAGE_BREAK, ExportedTruth, export_ground_truth, write_private_csv
+from evalkit.evaluation.export import export_ground_truth
+from evalkit.evaluation.exports import csv_table, dataset_folder, jsonl, parquet
+from evalkit.evaluation.exports.content import PAGE_BREAK, ExportedTruth
+from evalkit.evaluation.exports.csv_table import CSV_COLUMNS
 from evalkit.evaluation.ground_truth_table import COLUMNS, load_ground_truth
+from evalkit.evaluation.private_files import write_private_csv
 from evalkit.store import result_file_name, review_file_name
 
 SPLIT = {"train": 0.5, "test": 0.5}
@@ -398,9 +401,9 @@ def test_a_link_is_followed(output: Output, tmp_path: Path) -> None:
 def test_what_reads_otherwise_than_meant_is_named_and_not_kept(
     output: Output, tmp_path: Path, file_format: Any, column: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_read_jsonl", "_read_csv", "_read_parquet"):
-        read = getattr(export, name)
-        monkeypatch.setattr(export, name, lambda path, read=read: [row | {column: "x"} for row in read(path)])
+    for module, name in ((jsonl, "_read_jsonl"), (csv_table, "_read_csv"), (parquet, "_read_parquet")):
+        read = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda path, read=read: [row | {column: "x"} for row in read(path)])
     place = tmp_path / "place"
     place.mkdir()
     with pytest.raises(EvalkitError, match=f"row 1 differs in {column}"):
@@ -413,7 +416,7 @@ def test_a_cut_export_leaves_the_one_before(output: Output, tmp_path: Path, monk
     place.mkdir()
     export_ground_truth(output.root, place / "f", file_format="folder")
     before = everything(place)
-    monkeypatch.setattr(export, "render_data_card", lambda facts: 1 / 0)
+    monkeypatch.setattr(dataset_folder, "render_data_card", lambda facts: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         export_ground_truth(output.root, place / "f", file_format="folder", silver=True)
     assert everything(place) == before

@@ -1,0 +1,1 @@
+"""Formats of ``evalkit export``: a module each, and one table of them (``formats``)."""

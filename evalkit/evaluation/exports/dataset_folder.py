@@ -1,0 +1,76 @@
+"""Ground truth as a dataset folder: a data card and one JSON Lines file per part of the split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from evalkit.errors import StoreError
+from evalkit.evaluation.data_card import DataCardFacts, render_data_card
+from evalkit.evaluation.deidentify import measure_masked_medical_terms, measure_missed_planted_identifiers
+from evalkit.evaluation.exports.content import ExportContent, ExportDocument
+from evalkit.evaluation.exports.export_folder import replace_export_folder
+from evalkit.evaluation.exports.jsonl import create_jsonl
+from evalkit.evaluation.ground_truth_table import GroundTruthRow, get_column_dtype, read_folder_ground_truth
+from evalkit.evaluation.private_files import create_private_file
+from evalkit.review.loaders import read_bundle
+
+#: Name of the only part if a dataset folder is exported without a split.
+_UNDIVIDED_PART = "train"
+#: Number of identifiers per kind planted to measure what masking misses, their random seed, and the maximum number of
+#: documents searched for needlessly masked medical terms.
+_PLANTED_PER_KIND, _PLANTED_SEED, _MAX_HARM_TEXTS = 200, 0, 200
+
+
+def write_dataset_folder(content: ExportContent, target: Path) -> int:
+    """Write the folder; return the number of rows."""
+    documents_by_part = {name: list[ExportDocument]() for name in content.options.share_by_part or [_UNDIVIDED_PART]}
+    for document in content.documents:
+        documents_by_part[document.split_part or _UNDIVIDED_PART].append(document)
+    rows_by_part = {name: list(content.iterate_rows(documents)) for name, documents in documents_by_part.items()}
+    card = _render_card(content, documents_by_part, rows_by_part)
+    with replace_export_folder(target, "folder") as folder:
+        (folder / "data").mkdir(mode=0o700)
+        for name, rows in rows_by_part.items():
+            create_jsonl(folder / "data" / f"{name}.jsonl", rows, f"{name}.jsonl")
+        create_private_file(folder / "README.md", card)
+    return sum(map(len, rows_by_part.values()))
+
+
+def _render_card(
+    content: ExportContent,
+    documents_by_part: dict[str, list[ExportDocument]],
+    rows_by_part: dict[str, list[GroundTruthRow]],
+) -> str:
+    options = content.options
+    return render_data_card(
+        DataCardFacts(
+            level=options.level,
+            documents_by_split={
+                name: tuple(document.truth for document in documents) for name, documents in documents_by_part.items()
+            },
+            row_counts={name: len(rows) for name, rows in rows_by_part.items()},
+            column_descriptions={
+                name: (get_column_dtype(name), meaning) for name, meaning in options.column_meanings.items()
+            },
+            unreadable_count=len(content.problems),
+            is_split=options.share_by_part is not None,
+            missed_identifiers=measure_missed_planted_identifiers(_PLANTED_SEED, _PLANTED_PER_KIND)
+            if options.deidentify
+            else None,
+            needless_masking=measure_masked_medical_terms(_iterate_sample_texts(content), content.folder_words)
+            if options.deidentify
+            else None,
+        )
+    )
+
+
+def _iterate_sample_texts(content: ExportContent) -> Iterator[str]:
+    """Yield the texts of up to 200 documents: always those with the smallest hashes."""
+    folder_truth = read_folder_ground_truth(content.output_folder.root, include_silver=content.options.include_silver)
+    truths = [candidate for candidate in folder_truth.documents if candidate.sha256]
+    for truth in sorted(truths, key=lambda candidate: candidate.sha256 or "")[:_MAX_HARM_TEXTS]:
+        try:
+            yield "\n".join(page.text for page in read_bundle(content.output_folder, truth.record.doc_id).pages)
+        except StoreError:
+            continue  # already reported when the documents were collected

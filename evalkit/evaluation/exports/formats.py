@@ -1,0 +1,41 @@
+"""The table of export formats: another format is one module and one row here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from evalkit.evaluation.exports.content import ExportContent
+from evalkit.evaluation.exports.csv_table import write_csv
+from evalkit.evaluation.exports.dataset_folder import write_dataset_folder
+from evalkit.evaluation.exports.jsonl import write_jsonl
+from evalkit.evaluation.exports.label_studio import write_label_studio_folder
+from evalkit.evaluation.exports.parquet import write_parquet
+
+ExportFormatName = Literal["jsonl", "csv", "parquet", "folder", "labelstudio"]
+
+
+@dataclass(frozen=True)
+class ExportFormat:
+    """How a format is written."""
+
+    write: Callable[[ExportContent, Any], int]
+    """Write the file or folder atomically; return the number of rows (for a folder of files: of documents)."""
+    is_text: bool = False
+    """True if the format can be written to standard output: ``write`` accepts None."""
+    is_folder: bool = False
+    """True if a folder is written, with ``replace_export_folder``."""
+    needs_bundles: bool = False
+    """True if the format needs each document's bundle; a document without one is left out and named."""
+    is_table: bool = True
+    """False if the format holds whole documents, so that there is no level, split or text column, and no masking."""
+
+
+EXPORT_FORMATS: dict[ExportFormatName, ExportFormat] = {
+    "jsonl": ExportFormat(write_jsonl, is_text=True),
+    "csv": ExportFormat(write_csv, is_text=True),
+    "parquet": ExportFormat(write_parquet),
+    "folder": ExportFormat(write_dataset_folder, is_folder=True),
+    "labelstudio": ExportFormat(write_label_studio_folder, is_folder=True, is_table=False),
+}
