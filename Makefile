@@ -31,6 +31,8 @@ demo: .venv/.demo tesseract
 	$(BIN)/evalkit samples .demo
 	$(BIN)/evalkit run .demo --output $(OUTPUT) --classifications .demo/classifications --production .demo/production.csv
 	$(BIN)/python -m evalkit.samples .demo $(OUTPUT)
+	$(BIN)/python -m evalkit.samples.simulated_experts $(OUTPUT) .demo/truth.csv \
+	  adjoining_notes fabricated_quote poor_scan quest_genomic segment_count
 ifneq ($(SERVE),0)
 	$(BIN)/evalkit reviewers add demo --output $(OUTPUT)
 	$(BIN)/evalkit review --output $(OUTPUT) --port $(PORT)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
+from evalkit.core.data_frames import build_frame
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.identity.file_persons import count_pages_of_other_persons, group_stored_pages_by_person
@@ -159,12 +160,10 @@ def load_ground_truth(output: Path | str, level: TableLevel = "document", *, sil
     record of a random draw cannot be read, inclusion probabilities that the draw may have raised are missing.
     ``frame.attrs["problems"]`` lists a sentence for each such file.
     """
-    import pandas as pd
-
     folder_truth = read_folder_ground_truth(output, include_silver=silver)
-    rows = list(build_ground_truth_rows(folder_truth.documents, level))
+    rows = build_ground_truth_rows(folder_truth.documents, level)
     dtypes = {name: get_column_dtype(name) for name in COLUMNS[level]}  # fixed, even if there are no rows
-    table = pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
+    table = build_frame(rows, dtypes, output=output)
     table.attrs["problems"] = list(folder_truth.problems)
     return table
 
