@@ -39,15 +39,16 @@ def export(
         typer.Option(
             "--to",
             metavar="PATH",
-            help="File to write, or folder to write with --format folder.",
+            help="File to write, or folder to write with --format folder, labelstudio or fhir.",
             show_default="standard output",
         ),
     ] = None,
     file_format: Annotated[
-        Literal["jsonl", "csv", "parquet", "folder", "labelstudio"],
+        Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir"],
         typer.Option(
             "--format",
-            help="Format of the data. folder: a data card and a file per part; labelstudio: tasks, page pictures and config.",
+            help="Format of the data. folder: a data card and a file per part; labelstudio: tasks, page pictures and "
+            "config; fhir: a FHIR R4 Bundle per file.",
         ),
     ] = "jsonl",
     level: Annotated[
