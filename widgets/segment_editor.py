@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
-from evalkit.classification.document_types import load_type_definitions
-from evalkit.classification.schema import DocumentType
+from evalkit.document_types import load_type_records
 from widgets.screen_widget import PressCounter, read_widget_script, read_widget_style
 
 #: The labels of the buttons that decide a case; a kind of case may replace some of them.
@@ -28,10 +27,7 @@ class SegmentEditor(PressCounter):
         help="Token of the case on screen; presses send it back, so that a press for another case is ignored."
     )
     definitions = traitlets.Dict(
-        default_value={
-            document_type.value: load_type_definitions()[document_type.value]["definition"]
-            for document_type in DocumentType
-        },
+        default_value={name: record.definition for name, record in load_type_records().items()},
         help="The definition of each of the five types, in one sentence.",
     )
     segments = traitlets.List(

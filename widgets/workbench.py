@@ -21,8 +21,7 @@ from typing import Any
 import ipywidgets
 import traitlets
 
-from evalkit.classification.document_types import load_type_definitions
-from evalkit.classification.schema import DocumentType
+from evalkit.document_types import load_type_records
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PdfPageRenderer
@@ -40,7 +39,7 @@ from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import QueueQuery
 from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt, compute_case_address
 from evalkit.review.shown_documents import load_shown_pdf
-from evalkit.store import OutputFolder, open_output_folder
+from evalkit.store import OutputFolder, open_output_folder, use_stored_types
 from widgets.case_panel import build_page_marks, render_closing
 from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.kinds.controller import Action, CaseController, Message
@@ -56,11 +55,10 @@ _MAX_IMAGES_PER_MESSAGE = 40
 
 
 def _list_type_definitions() -> list[dict[str, Any]]:
-    definition_parts = ("definition", "includes", "excludes")
     return [
-        {"type": document_type.value}
-        | {part: load_type_definitions()[document_type.value][part] for part in definition_parts}
-        for document_type in DocumentType
+        {"type": name, "key": record.key or ""}
+        | {"definition": record.definition, "includes": record.includes, "excludes": record.excludes}
+        for name, record in load_type_records().items()
     ]
 
 
@@ -867,6 +865,7 @@ def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywi
 
         database_url = Settings.load().database
     output_folder = open_output_folder(output or "output", database_url)
+    use_stored_types(output_folder)
     workbench = Workbench(output_folder, reviewer_name, is_behind_login=is_voila)
     atexit.register(workbench.close_session)  # runs when the kernel is shut down, e.g. after a logout
     return workbench.view

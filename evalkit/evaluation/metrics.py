@@ -27,7 +27,8 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
-from evalkit.classification.schema import DocumentType, PresenceLevel
+from evalkit.classification.schema import PresenceLevel
+from evalkit.document_types import list_type_names
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
 #: Name of the confusion matrix's column for documents without an answer.
@@ -401,7 +402,7 @@ def _compute_detection_scores(true_positives: float, false_positives: float, fal
 def tabulate_presence_scores(
     truth: Sequence[Mapping[str, str]],
     predicted: Sequence[Mapping[str, str] | None],
-    types: Sequence[str] = tuple(DocumentType),
+    types: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Tabulate how well the presence of each type is recognised, one row per type.
 
@@ -419,6 +420,7 @@ def tabulate_presence_scores(
     1  Other        1        NaN     0.0  0.0              0.5
     """
     _check_equal_lengths(truth, predicted)
+    types = list_type_names() if types is None else types
     level_pairs = [
         (
             [str(true_levels.get(type_name, PresenceLevel.NO_EVIDENCE)) for true_levels in truth],

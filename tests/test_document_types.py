@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalkit.classification.document_types import get_report_category, get_type_coding, load_type_records
+from evalkit.document_types import get_report_category, get_type_coding, load_type_records
 from evalkit.classification.schema import DocumentType
 
 
