@@ -290,8 +290,13 @@ class LanguageModel:
             acquired_at = await self._limiter.acquire_slot_and_get_time()
         call_task = asyncio.ensure_future(self._send_and_release_slot(pending_question, acquired_at))
         self._calls_in_flight.add(call_task)
-        call_task.add_done_callback(self._calls_in_flight.discard)
+        call_task.add_done_callback(self._forget_call)
         return await asyncio.shield(call_task)
+
+    def _forget_call(self, call_task: asyncio.Future[Any]) -> None:
+        self._calls_in_flight.discard(call_task)
+        if not call_task.cancelled():
+            call_task.exception()  # looked at: else asyncio prints a traceback if a stopped run no longer waits for it
 
     async def close(self) -> None:
         """Wait for running calls to end, and close the connections."""

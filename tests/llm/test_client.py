@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import threading
 import time
@@ -432,6 +433,30 @@ def test_cancelled_call_is_still_journalled() -> None:
         assert journal.get_or_mark_last_call_before_run() == 1
         asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
         assert [call.role for call in server.calls].count("classifier") == 1
+
+
+def test_failed_call_of_a_stopped_run_prints_no_traceback() -> None:
+    arrived = threading.Event()
+
+    def answer(_call: Call) -> Fault:
+        arrived.set()
+        return gemini.WRONG_KEY
+
+    async def list_complaints(server: GeminiServer) -> list[str]:
+        complaints: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, told: complaints.append(told["message"]))
+        model = asked(server)
+        run = asyncio.create_task(RetryOrchestrator(model).evaluate(doc2_6()))
+        await asyncio.to_thread(arrived.wait, 10)
+        run.cancel()
+        # The call ends before anyone closes the model.
+        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
+        gc.collect()
+        await model.close()
+        return complaints
+
+    with GeminiServer(answer, delay=0.2) as server:
+        assert asyncio.run(list_complaints(server)) == []
 
 
 # ------------------------------------------------------------------------------------------------------- the prompt

@@ -13,6 +13,12 @@ _ANSWERS = """() => {
     return "fault" in pane.dataset || pane.dataset.asked === editor.dataset.page;
 }"""
 
+#: Before the page is in sight, keys that decide are ignored.
+_IN_SIGHT = """() => {
+    const { painted, told } = document.querySelector(".ek-pane").dataset;
+    return (painted || told || "").startsWith(`${document.querySelector(".ek-editor").dataset.token}:`);
+}"""
+
 
 class Screen:
     """One browser with its own cookies; every request that would leave the machine is refused and counted."""
@@ -78,6 +84,7 @@ class Screen:
         self.page.wait_for_selector(".ek-why")
         # Before all three panels are there and answer, keys do nothing, or wait.
         self.page.wait_for_function(_ANSWERS)
+        self.page.wait_for_function(_IN_SIGHT)
 
     def settle(self) -> None:
         """Wait until the last press is answered and drawn."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from documents.scanning import needs_tesseract
 from pipeline.scanned_form import LABELS, STAMPED, run_with_model, write_scan
+from playwright.sync_api import expect
 from system.browser.screen import Screen
 from system.browser.server import Serve, Served
 
@@ -26,8 +27,8 @@ def test_what_was_seen_is_asked_beside_the_page(login: Callable[..., Screen], sh
     screen.open("release")
     for number, quote in enumerate((f"[x] {LABELS[2]}", STAMPED)):
         card = screen.page.locator(".ek-selected")
+        expect(card).to_contain_text(quote)
         screen.shot(shots, f"seen-{number}-1440")
-        assert quote in card.inner_text()
         assert "in the picture of page 1, not in the printed text. Does the page show it?" in card.inner_text()
         buttons = screen.page.locator(".ek-verdicts button").all_inner_texts()
         assert [text[:-1].strip() for text in buttons] == ["The page does not show it: strike it", "The page shows it"]
