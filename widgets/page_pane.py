@@ -17,7 +17,7 @@ from evalkit.documents.patient_banner import (
 from evalkit.documents.search import SearchHit, group_words_into_lines
 from evalkit.errors import DocumentError
 from evalkit.review import SMEPacket
-from widgets.screen_widget import PressCounter, read_widget_script, read_widget_style
+from widgets.screen_widget import PressCounter, TypesWidget, read_widget_script, read_widget_style
 
 #: Function that renders a page, given by its number from 1, as a WebP picture.
 PageImageRenderer = Callable[[int], bytes]
@@ -39,7 +39,7 @@ _IDENTIFIER_LABELS = {
 }
 
 
-class PagePane(PressCounter):
+class PagePane(PressCounter, TypesWidget):
     """Page viewer of the open file; pictures travel as binary buffers."""
 
     _esm = read_widget_script("page_pane", "text_layer", "frames", "boundary_strip")

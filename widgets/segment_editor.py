@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
-from evalkit.document_types import load_type_records
-from widgets.screen_widget import PressCounter, read_widget_script, read_widget_style
+from widgets.screen_widget import PressCounter, TypesWidget, read_widget_script, read_widget_style
 
 #: The labels of the buttons that decide a case; a kind of case may replace some of them.
 DECISION_LABELS = {
@@ -17,7 +16,7 @@ DECISION_LABELS = {
 }
 
 
-class SegmentEditor(PressCounter):
+class SegmentEditor(PressCounter, TypesWidget):
     """Controls below the panel: the expert's answer and the deciding buttons."""
 
     _esm = read_widget_script("segment_editor")
@@ -25,10 +24,6 @@ class SegmentEditor(PressCounter):
 
     token = traitlets.Unicode(
         help="Token of the case on screen; presses send it back, so that a press for another case is ignored."
-    )
-    definitions = traitlets.Dict(
-        default_value={name: record.definition for name, record in load_type_records().items()},
-        help="The definition of each of the five types, in one sentence.",
     )
     segments = traitlets.List(
         trait=traitlets.Dict(),

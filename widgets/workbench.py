@@ -21,7 +21,6 @@ from typing import Any
 import ipywidgets
 import traitlets
 
-from evalkit.document_types import load_type_records
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PdfPageRenderer
@@ -45,7 +44,14 @@ from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.kinds.controller import Action, CaseController, Message
 from widgets.page_pane import PageImageSize, PagePane, list_evidence_pages
 from widgets.queue_panel import FaultPanel, QueuePanel
-from widgets.screen_widget import CasePanelWidget, PressCounter, ScreenWidget, read_widget_script, read_widget_style
+from widgets.screen_widget import (
+    CasePanelWidget,
+    PressCounter,
+    ScreenWidget,
+    TypesWidget,
+    read_widget_script,
+    read_widget_style,
+)
 from widgets.segment_editor import DECISION_LABELS, SegmentEditor
 
 log = logging.getLogger("evalkit.widgets")
@@ -54,15 +60,7 @@ log = logging.getLogger("evalkit.widgets")
 _MAX_IMAGES_PER_MESSAGE = 40
 
 
-def _list_type_definitions() -> list[dict[str, Any]]:
-    return [
-        {"type": name, "key": record.key or ""}
-        | {"definition": record.definition, "includes": record.includes, "excludes": record.excludes}
-        for name, record in load_type_records().items()
-    ]
-
-
-class TopBar(ScreenWidget):
+class TopBar(TypesWidget):
     """Bar at the top of the screen; its script sends the heartbeat to the kernel."""
 
     _esm = read_widget_script("workbench")
@@ -85,11 +83,6 @@ class TopBar(ScreenWidget):
     can_log_out = traitlets.Bool(default_value=False, help="True if the reviewer has logged in and can log out.")
     guidelines = traitlets.List(
         trait=traitlets.Dict(), help="The house's guidelines as blocks ``{kind, lines}``, see ``read_guidelines``."
-    )
-    types = traitlets.List(
-        trait=traitlets.Dict(),
-        default_value=_list_type_definitions(),
-        help="The meaning of the five types: ``{type, definition, includes, excludes}``.",
     )
 
 
