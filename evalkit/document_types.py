@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
@@ -102,7 +103,7 @@ FIVE_TYPES = tuple(DocumentType)
 
 
 def _require_plain_text(text: object) -> object:
-    if isinstance(text, str) and (not text.isprintable() or text != text.strip() or set(text) & set("<>")):
+    if isinstance(text, str) and (not text or not text.isprintable() or text != text.strip() or set(text) & set("<>")):
         raise ValueError("write one line of plain text, without < and >")
     return text
 
@@ -111,7 +112,7 @@ def _read_plain_code(loinc: object) -> object:
     return {"code": loinc} if isinstance(loinc, str) else loinc
 
 
-_Sentence = Annotated[str, BeforeValidator(_require_plain_text), Field(min_length=1, max_length=400)]
+_Sentence = Annotated[str, BeforeValidator(_require_plain_text), Field(max_length=400)]
 _Clauses = Annotated[tuple[_Sentence, ...], Field(max_length=30)]
 
 
@@ -258,9 +259,8 @@ def _require_free_name(name: str, records: Mapping[str, DocumentTypeRecord]) -> 
 
 
 def _fold(name: str) -> str:
-    return "".join(
-        letter for letter in unicodedata.normalize("NFKC", name).casefold() if letter.isalnum() or letter == " "
-    )
+    """Return the words of a name, without case and signs."""
+    return " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).casefold()))
 
 
 def _require_free_key(key: str | None, records: Mapping[str, DocumentTypeRecord]) -> None:

@@ -746,10 +746,10 @@ function pane() {
       if (model.get("can_separate")) send(anchor ? "type_pages" : "type", { first, last, page: head, type });
     };
     const split = () => { if (model.get("can_separate") && head > 1) send("split", { page: head }); };
-    const deeds = [...shareTypes(model).map(({ type, key }) => [key, type, () => setType(type)]), ["s", "New document, or join", split]];
-    const byKey = Object.fromEntries(deeds.filter(([key]) => key).map(([key, , action]) => [key, action]));
+    const choices = [...shareTypes(model).map(({ type, key }) => [key, type, () => setType(type)]), ["s", "New document, or join", split]];
+    const byKey = Object.fromEntries(choices.filter(([key]) => key).map(([key, , action]) => [key, action]));
     const deedsOfSelection = el("span", { class: "ek-row", role: "group", "aria-label": "what to do with the selected pages" },
-      deeds.map(([key, text, onclick]) => el("button", { onclick }, text, key ? kbd(key) : null)));
+      choices.map(([key, text, onclick]) => el("button", { onclick }, text, key ? kbd(key) : null)));
     const contact = el("div", { class: "ek-contact", role: "dialog", "aria-label": "all pages", hidden: true },
       el("header", {}, el("b", { text: "All pages" }), deedsOfSelection, hint,
         el("span", { class: "ek-grow" }), el("button", { "aria-label": "close", onclick: () => closeContact() }, el("span", { text: "Close" }), kbd("Esc"))),

@@ -78,7 +78,7 @@ const KEYS = [
   ]],
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the previous document, of the next document"],
-    ["+  −  0", "Larger, smaller, fit"], ["r", "Rotate the page"], ["b", "Two pages side by side"], ["w", "Compare the patient details of two pages"], ["f", "Find"], ["g", "All pages: Shift selects several, 1 – 5 set their type, s starts a document"],
+    ["+  −  0", "Larger, smaller, fit"], ["r", "Rotate the page"], ["b", "Two pages side by side"], ["w", "Compare the patient details of two pages"], ["f", "Find"], ["g", "All pages: Shift selects several, the key of a type sets it, s starts a document"],
     ["z", "Mark a passage: arrow keys select words, with Shift more; the mouse draws a box. Or select with the mouse, Alt+drag for a box"],
   ]],
 ];

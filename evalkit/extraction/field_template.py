@@ -31,6 +31,7 @@ from typing import Literal, Self
 
 from pydantic import Field as Checked
 from pydantic import model_validator
+from typing_extensions import override
 
 from evalkit.core.loinc import Coding
 from evalkit.core.records import StrictRecord
@@ -94,6 +95,10 @@ class TemplateField(StrictRecord):
         if (self.format == "pattern") != (self.pattern is not None):
             raise ValueError("format 'pattern' needs a pattern, and a pattern needs format 'pattern'")
         return self
+
+    @override
+    def __hash__(self) -> int:  # the codings cannot be hashed
+        return hash((self.name, self.description))
 
     @property
     def short_label(self) -> str:
