@@ -143,3 +143,9 @@ const drawnOnChange = (model, root, draw) => {
     RELEASES.forEach((name) => window.removeEventListener(name, released));
   };
 };
+
+// Keys that press no button with `data-key` move the page.
+const MOVES = {
+  ArrowLeft: "previous", ArrowRight: "next", Home: "first", End: "last",
+  "+": "larger", "=": "larger", "-": "smaller", 0: "fit", r: "rotate", f: "find", b: "spread", g: "sheet", z: "mark",
+};

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import traitlets
@@ -14,9 +14,12 @@ from evalkit.documents.patient_banner import (
     build_patient_banners,
     list_page_ranges_by_person,
 )
+from evalkit.documents.render import PdfPageRenderer
 from evalkit.documents.search import SearchHit, group_words_into_lines
 from evalkit.errors import DocumentError
 from evalkit.review import SMEPacket
+from evalkit.review.shown_documents import load_shown_pdf
+from evalkit.store import OutputFolder
 from widgets.screen_widget import PressCounter, TypesWidget, read_widget_script, read_widget_style
 
 #: Function that renders a page, given by its number from 1, as a WebP picture.
@@ -37,6 +40,10 @@ _IDENTIFIER_LABELS = {
     "visit": "Visit number",
     "report_date": "Report date",
 }
+
+
+#: The most pictures that one message may request; more would delay the answer to the next press.
+_MAX_IMAGES_PER_MESSAGE = 40
 
 
 class PagePane(PressCounter, TypesWidget):
@@ -153,6 +160,18 @@ class PagePane(PressCounter, TypesWidget):
         with self.hold_sync():
             self.page, self.marks, self.issue_id = page, marks, target_id
 
+    def send_requested_images(
+        self, image_size: PageImageSize, message: Mapping[str, Any], images: PdfPageRenderer
+    ) -> None:
+        """Send the pictures that a message of the browser requests."""
+        renderers = {
+            "thumbnail": images.render_thumbnail,
+            "preview": images.render_preview,
+            "page": images.render_full_size,
+        }
+        page_numbers = list(dict.fromkeys(map(int, message["pages"])))[:_MAX_IMAGES_PER_MESSAGE]
+        self.render_and_send_images(image_size, page_numbers, renderers[image_size])
+
     def render_and_send_images(
         self, image_size: PageImageSize, page_numbers: Iterable[int], render_image: PageImageRenderer
     ) -> None:
@@ -196,6 +215,14 @@ class PagePane(PressCounter, TypesWidget):
                 ]
                 self._sent_pages.add(page)
             self.send(message, buffers=[picture])
+
+
+def open_page_images(output_folder: OutputFolder, bundle: DocumentBundle) -> tuple[PdfPageRenderer | None, str]:
+    """Open the PDF that the reviewer is shown, or return None and the reason."""
+    try:
+        return PdfPageRenderer(load_shown_pdf(output_folder, bundle)), ""
+    except DocumentError as error:
+        return None, f"The pages cannot be shown: {error}"
 
 
 def extract_page_heading(page: Page) -> str:

@@ -1,5 +1,8 @@
 """Base classes of all widgets: strict traits, numbered presses, shared traits."""
 
+import logging
+import secrets
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +10,8 @@ import anywidget
 import traitlets
 
 from evalkit.document_types import load_type_records
+
+log = logging.getLogger("evalkit.widgets")
 
 
 class ScreenWidget(anywidget.AnyWidget):
@@ -69,6 +74,14 @@ class CasePanelWidget(PressCounter):
     verdicts = traitlets.Dict(help="The expert's verdicts: issue_id → ``{verdict}``.")
     notes = traitlets.Dict(help="The expert's notes: issue_id → text.")
     is_locked = traitlets.Bool(default_value=False, help="True if the case can only be read.")
+
+
+def log_traceback_and_create_id(error: Exception) -> str:
+    """Log an error's traceback without its message under a new id; return the id."""
+    error_id = secrets.token_hex(4)
+    stack_frames = "".join(traceback.format_tb(error.__traceback__))  # frames only: a message may quote the document
+    log.error("error %s: %s\n%s", error_id, type(error).__name__, stack_frames)
+    return error_id
 
 
 _WIDGETS_FOLDER = Path(__file__).parent

@@ -44,11 +44,6 @@ const PLACE_IN_TAB = {
   set: (address) => sessionStorage.setItem("evalkit-case", address),
 };
 
-// Keys that press no button with `data-key` move the page.
-const MOVES = {
-  ArrowLeft: "previous", ArrowRight: "next", Home: "first", End: "last",
-  "+": "larger", "=": "larger", "-": "smaller", 0: "fit", r: "rotate", f: "find", b: "spread", g: "sheet", z: "mark",
-};
 const TYPE_KEYS = "The document on screen"; // the group of keys to which those of a site's own types belong
 const KEYS = [
   ["Decide", [

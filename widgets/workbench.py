@@ -7,11 +7,8 @@ The kinds of case are in ``widgets.kinds``; the messages are listed in ``widgets
 from __future__ import annotations
 
 import atexit
-import logging
 import os
-import secrets
 import threading
-import traceback
 from base64 import b64encode
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -21,7 +18,6 @@ from typing import Any
 import ipywidgets
 import traitlets
 
-from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PdfPageRenderer
 from evalkit.documents.search import find_text_in_document
@@ -37,27 +33,22 @@ from evalkit.review.packet import get_base_case_id
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import QueueQuery
 from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt, compute_case_address
-from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.store import OutputFolder, open_output_folder, use_stored_types
 from widgets.case_panel import build_page_marks, render_closing
 from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.kinds.controller import Action, CaseController, Message
-from widgets.page_pane import PageImageSize, PagePane, list_evidence_pages
+from widgets.page_pane import PageImageSize, PagePane, list_evidence_pages, open_page_images
 from widgets.queue_panel import FaultPanel, QueuePanel
 from widgets.screen_widget import (
     CasePanelWidget,
     PressCounter,
     ScreenWidget,
     TypesWidget,
+    log_traceback_and_create_id,
     read_widget_script,
     read_widget_style,
 )
 from widgets.segment_editor import DECISION_LABELS, SegmentEditor
-
-log = logging.getLogger("evalkit.widgets")
-
-#: The most pictures that one message may request; more would delay the answer to the next press.
-_MAX_IMAGES_PER_MESSAGE = 40
 
 
 class TopBar(TypesWidget):
@@ -84,14 +75,6 @@ class TopBar(TypesWidget):
     guidelines = traitlets.List(
         trait=traitlets.Dict(), help="The house's guidelines as blocks ``{kind, lines}``, see ``read_guidelines``."
     )
-
-
-def _log_traceback_and_create_id(error: Exception) -> str:
-    """Log an error's traceback without its message under a new id; return the id."""
-    error_id = secrets.token_hex(4)
-    stack_frames = "".join(traceback.format_tb(error.__traceback__))  # frames only: a message may quote the document
-    log.error("error %s: %s\n%s", error_id, type(error).__name__, stack_frames)
-    return error_id
 
 
 class Workbench:
@@ -167,11 +150,11 @@ class Workbench:
         except StoreError as error:
             # Other store errors say themselves what was saved and what was not.
             sentence = _PLAIN_SENTENCE_BY_CODE.get(error.code) if isinstance(error, NotFound) else None
-            self.show_notice(f"{sentence or error} (error {_log_traceback_and_create_id(error)})")
+            self.show_notice(f"{sentence or error} (error {log_traceback_and_create_id(error)})")
         except EvalkitError as error:
             self.show_notice(str(error))
         except Exception as error:  # noqa: BLE001 - a press must never end in silence
-            error_id = _log_traceback_and_create_id(error)
+            error_id = log_traceback_and_create_id(error)
             self.show_notice(
                 f"Something went wrong (error {error_id}). Everything shown as saved is saved. Please try again."
             )
@@ -318,7 +301,7 @@ class Workbench:
             try:
                 review_session.close()
             except Exception as error:  # noqa: BLE001 - claims expire anyway; the message is not logged, as it may quote the document
-                _log_traceback_and_create_id(error)
+                log_traceback_and_create_id(error)
 
     def _show_queue(self, notice: str = "") -> None:
         self._forget_case()
@@ -335,7 +318,7 @@ class Workbench:
         self._retry_message = retry_message
         with self.fault_panel.hold_sync():
             self.fault_panel.what = _PLAIN_SENTENCE_BY_CODE.get(error.code, "This cannot be shown.")
-            self.fault_panel.reason, self.fault_panel.error_id = str(error), _log_traceback_and_create_id(error)
+            self.fault_panel.reason, self.fault_panel.error_id = str(error), log_traceback_and_create_id(error)
             self.fault_panel.has_queue = self._review_session is not None
         with self.bar.hold_sync():
             self.bar.title = self.bar.subtitle = self.bar.address = ""
@@ -402,7 +385,7 @@ class Workbench:
         packet = case.packet
         panel = self.panels[packet.kind]
         self._controller = CONTROLLER_BY_KIND[packet.kind](self, case, panel)
-        self._page_images, self._pages_unavailable_reason = _open_page_images(self._output_folder, case.bundle)
+        self._page_images, self._pages_unavailable_reason = open_page_images(self._output_folder, case.bundle)
         self._opened_case_count += 1
         token = f"{case_id}:{self._opened_case_count}"
         with self.bar.hold_sync():
@@ -499,14 +482,8 @@ class Workbench:
 
     def send_requested_images(self, image_size: PageImageSize, message: Message) -> None:
         """Send pictures that the browser requests ahead: thumbnails, previews, pages."""
-        if (images := self._page_images) is not None:
-            renderers = {
-                "thumbnail": images.render_thumbnail,
-                "preview": images.render_preview,
-                "page": images.render_full_size,
-            }
-            page_numbers = list(dict.fromkeys(map(int, message["pages"])))[:_MAX_IMAGES_PER_MESSAGE]
-            self.page_pane.render_and_send_images(image_size, page_numbers, renderers[image_size])
+        if self._page_images is not None:
+            self.page_pane.send_requested_images(image_size, message, self._page_images)
 
     def show_text_search_hits(self, message: Message) -> None:
         """Search the file for a text and show the places where it was found."""
@@ -820,14 +797,6 @@ def _strip_lone_surrogates(content: Any) -> Any:
 
 def _dump_expert_answer(draft: Draft) -> dict[str, Any]:
     return draft.model_dump(exclude=set(_VIEWING_FIELDS))
-
-
-def _open_page_images(output_folder: OutputFolder, bundle: DocumentBundle) -> tuple[PdfPageRenderer | None, str]:
-    """Open the PDF that the reviewer is shown, or return None and the reason."""
-    try:
-        return PdfPageRenderer(load_shown_pdf(output_folder, bundle)), ""
-    except DocumentError as error:
-        return None, f"The pages cannot be shown: {error}"
 
 
 def _preload_libraries() -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from evalkit.classification.findings import Finding, iter_segment_primary_types
 from evalkit.classification.primary_classifier import classify_by_embedded_model
-from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence
+from evalkit.classification.schema import PATTERNS, ClassificationOutput, DocumentType, Evidence
 from evalkit.core.package_tables import load_package_table
 from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Block, DocumentBundle
@@ -101,33 +101,6 @@ def find_weakness(quote: str, kind: DocumentType) -> EvidencePattern | None:
     return next((row for row in rows if results.isdisjoint(row.excused_by)), None)
 
 
-#: Beginnings of words for the body, diseases and treatments: a sentence without any of them could be in any document.
-_BODY_TERMS = re.compile(
-    r"\b\w{2,40}(?:itis|omas?|osis|oses|emia|ectomy|oscopy|plasty|opathy|algia|uria|otomy|genic|cytes?|plasia|trophy|ectasia)\b"
-    r"(?<!diagnosis)(?<!diagnoses)(?<!prognosis)(?<!genomic)"
-    r"|\b(?:carcin|cardi|pulmon|hepat|renal|gastr|neuro|cyst|lymph|node|nodul|lesion|mass\b|masses|tumou?r(?! (?:board|conference|centre|center))|cancer|malign|benign"
-    r"|fractur|stenos|effusion|dis[ck]s?\b|arter|vein|venous|aort|liver|spleen|kidney|lung|breast|prostat|colon|bowel|uter|ovar"
-    r"|thyroid|brain|spin[ae]|bone|heart|chest|abdom|pelvi|skin|blood|pain|fever|nause|vomit|cough|dyspn|symptom|treat|therap"
-    r"|surg|medicat|medicine|dose|tablet|mg\b|mm\b|cm\b|biops|margin|cell|nuclear|allerg|invasi|muscul|muscle|mucos|tendon|ligament|joint"
-    r"|nerve|gland|ulcer|flexion|hernia|append|gallbl|bile|duct|pancrea|stomach|o?esoph|trachea|bronch|pleur|mediast|ventric"
-    r"|atri[au]|valve|coronar|carotid|pulse|respir|oxygen|gait|reflex|sensation|mood|affect\b|memory|speech|vision|hearing|balance"
-    r"|dizz|rash|itch|swell|o?edema|bleed|bruis|fatigue|appetit|diarrh|weight|infect|wound|pregnan|fetal|infant|child|year-old"
-    r"|eye|ear\b|nose|throat|knee|hip\b|shoulder|foot|hand\b|head\b|neck|alcohol|smok|tobacco|diabet|hypertens|insulin|seizure"
-    r"|stroke|depress|anxi|sleep|urin|stool|bladder|glucose|sodium|potassium|hemoglobin|platelet|cholesterol|creatinine"
-    r"|meds\b|murmur|tender|palpa|guarding|rales|wheez|rhythm|fontanel|testic|epididym|rectal|vertebr|plaque|cord\b|skull|csf\b"
-    r"|vessel|ischa?emi|hydroceph|white matter|clavic|ileostomy|colostomy|endometr|myometr|cervi[xc]|fallop|adipose|h(?:a)?emato"
-    r"|densit|quadrant|lobe\b|lobes\b|lucen|opaci|t(?:oo|ee)th|dental|h(?:a)?emorrh|graft|stent|implant|suture|ana?esthe|scar\b"
-    r"|anesthe|incision|cultur|bacteri|susceptib)",
-    re.IGNORECASE,
-)
-#: Words of administrative papers (consents, orders, bills): evidence of the type Other.
-_PAPER_TERMS = re.compile(
-    r"\b(?:consent|authori[sz]|disclos|releas|health information|insur|policy|bill|payment|order|requisition|test|panel|result"
-    r"|diagnos|exam|specimen|prescri|refill|pharmac|history|laborator|imaging|discharge|fax cover|cover sheet|facsimile"
-    r"|transmittal|referral|waiver|certificat|questionnaire|registration|appointment|sign(?:ed|ature)|hereby|understand|agree|revo[ck]|expire|privacy"
-    r"|recipient|guardian|representative|request|record|copy|copies|facility|form\b|address|phone|refus|permission|fee\b)",
-    re.IGNORECASE,
-)
 _HIGH_CONFIDENCE = 0.7
 
 
@@ -209,47 +182,13 @@ def _find_evidence_weakness(evidence: Evidence, kind: DocumentType, bundle: Docu
     results = find_result_kinds(quote)
     if kind is not DocumentType.OTHER and not is_statement(quote) and results <= {"finding", "diagnosis"}:
         return _TITLE_OR_WORD_LIST
-    has_terms = _BODY_TERMS.search(quote) or (kind not in TYPES_WITH_SIGNS and _PAPER_TERMS.search(quote))
+    has_terms = PATTERNS["body_terms"].search(quote) or (
+        kind not in TYPES_WITH_SIGNS and PATTERNS["paper_terms"].search(quote)
+    )
     return None if results or has_terms else _LINE_OF_ANY_DOCUMENT
 
 
-#: Words and word endings that are typical of sentences, in English and other languages.
-_STATEMENT_WORDS = re.compile(
-    r"\b(?:is|are|was|were|be|been|has|have|had|no|not|non|none|with|without|within|in|on|at|by|from|to|shows?|seen|found|noted"
-    r"|negative|positive|normal|present|absent|clear|intact|unremarkable|consistent|free|benign|she|he|who|this|that|there|if"
-    r"|do|does|may|can|could|versus|reveals?|demonstrates?|extends?|abuts?|measures?|depends?|represents?|includes?|involves?|contains?|suggests?"
-    r"|ist|sind|wird|wurde|kein\w*|mit|ohne|est|sont|avec|sans|pas|es|son|con|sin|se|jest|bez|nie|z)\b|\b\w{3,}(?:ed|ing|ly)\b",
-    re.IGNORECASE,
-)
-#: A value: a number, a variant, a level of the spine, a label with its content, or a script without spaces. The name
-#: of a gene is no value, although it may have a number.
-_VALUE_PATTERN = re.compile(
-    r"(?<![A-Za-z\d])\d|\b[cgmnp]\.\S|\b[A-Z]\d{2,4}(?:[A-Z*]|fs)(?!\w)|\b[A-Z]\d+[-/][A-Z]?\d|[^\W\d_]\s*:\s*[^\W_]"
-    r"|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}"
-)
-#: A disease or change with its kind, size or place: a diagnosis without a verb.
-_DIAGNOSIS_PATTERN = re.compile(
-    r"\b(?:invasive|infiltrating|in situ|squamous|basal|small|large|clear|ductal|lobular|papillary|follicular|metastatic|malignant"
-    r"|acute|chronic|mild|moderate|severe|minimal|trace|focal|diffuse|multifocal|left|right|bilateral|complex|simple|degenerative"
-    r"|old|new|stable|complete|partial)\s(?:[^\W\d_]+\s){0,2}(?:\w{3,}(?:oma|itis|osis|plasia|trophy|ectasis|pathy|lithiasis)s?"
-    r"|effusions?|fractures?|tears?|mass(?:es)?|nodules?|lesions?|changes|hernia(?:tion)?|infarct(?:ion)?|h(?:a)?emorrhage|o?edema"
-    r"|cysts?|calcul(?:us|i)|leuk(?:a)?emia|pneumothorax|thrombus)\b",
-    re.IGNORECASE,
-)
-#: Names of tests, papers and institutions: a phrase with one of these words is no diagnosis.
-_NON_DIAGNOSIS_NOUNS = re.compile(
-    r"\b(?:reports?|panels?|tests?|genes?|stud(?:y|ies)|clinics?|cent(?:er|re)s?|departments?|services?|programs?|forms?|history"
-    r"|diagnos[ei]s|guidelines?|therap\w+|society|foundation)\b",
-    re.IGNORECASE,
-)
-_LINKING_WORDS = re.compile(r"\b(?:the|an?|of|and|or|its|into|along|which)\b", re.IGNORECASE)
 _WORDS_PER_STATEMENT = 12
-#: Findings without a verb: "Scalp clean, no crust", or a change with its place: "adenoma of the colon".
-_TELEGRAM_PATTERN = re.compile(
-    r"(?<![a-z])[a-z]{3,}+[,;] [a-z]{3,}|(?:oma|itis|osis|polyp|cyst|ulcer|nodule|mass|fracture|tear|stone|lesion)s? (?:of|in|with|at) (?:the|an?|both|left|right)\b"
-)
-#: Phrases of notes that end like a sentence but have no verb: "Cough and fever for four days."
-_NOTE_PHRASE_PATTERN = re.compile(r"\b(?:and|or|of|for|to|the|an?|as|since|after|before)\b.*[a-z]\.$", re.DOTALL)
 
 
 def is_statement(quote: str) -> bool:
@@ -263,18 +202,18 @@ def is_statement(quote: str) -> bool:
     [False, True]
     """
     word_count = len(quote.split())
-    if _VALUE_PATTERN.search(quote) or _NOTE_PHRASE_PATTERN.search(quote) or _TELEGRAM_PATTERN.search(quote):
+    if PATTERNS["value"].search(quote) or PATTERNS["note_phrase"].search(quote) or PATTERNS["telegram"].search(quote):
         return True
     if (
         word_count <= _WORDS_PER_STATEMENT
-        and _DIAGNOSIS_PATTERN.search(quote)
-        and not _NON_DIAGNOSIS_NOUNS.search(quote)
+        and PATTERNS["diagnosis"].search(quote)
+        and not PATTERNS["non_diagnosis_nouns"].search(quote)
     ):
         return True
     content_word_count = max(
-        word_count - len(_LINKING_WORDS.findall(quote)), 1
+        word_count - len(PATTERNS["linking_words"].findall(quote)), 1
     )  # linking words are not counted: a list of words has none
-    return len(_STATEMENT_WORDS.findall(quote)) * _WORDS_PER_STATEMENT >= content_word_count
+    return len(PATTERNS["statement_words"].findall(quote)) * _WORDS_PER_STATEMENT >= content_word_count
 
 
 def is_only_in_furniture(evidence: Evidence, bundle: DocumentBundle) -> bool:

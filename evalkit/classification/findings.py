@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,7 +25,7 @@ from evalkit.document_types import cache_until_types_change, load_type_records
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.issue import Agent, Issue, IssueSeverity, number_issues
-from evalkit.llm.model import Answer, DocumentQuestion
+from evalkit.llm.model import Answer, DocumentQuestion, Question
 from evalkit.llm.prompts import describe_pictures, fence_document, fence_text, fill_prompt_template
 
 VerifierName = Literal["V2", "V3", "V4"]
@@ -39,7 +39,7 @@ MAX_SHOWN_LENGTH = 80
 _SHOWN_END_WORDS = 4
 
 #: Issue code of each verifier's findings in the text, from rules or from a model.
-TEXT_FINDING_CODES: dict[VerifierName, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
+TEXT_FINDING_CODES: dict[Agent, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
 
 
 class Finding(BaseModel):
@@ -77,11 +77,26 @@ class Findings(BaseModel):
     """Empty if all is right"""
 
 
+class MergedFinding(Finding):
+    """A finding, and whose it is."""
+
+    check: VerifierName
+    """Its check"""
+
+
+class MergedFindings(Findings):
+    """The whole answer; an empty list says that all three looked and found nothing."""
+
+    findings: tuple[MergedFinding, ...]
+    """Empty if all three checks found nothing"""
+
+
 @dataclass(frozen=True)
 class VerifierQuestion(DocumentQuestion[Findings]):
-    """Question of V2, V3 or V4 to a model about a classification and its document."""
+    """Question of V2, V3 or V4, or of all three, to a model about a classification and its document."""
 
-    role: VerifierName
+    role: Agent | Literal["verifier"]
+    """Verifier that asks; ``verifier`` if one question is asked for V2, V3 and V4 together."""
     prompt_name: str
     classification: ClassificationOutput
     bundle: DocumentBundle
@@ -109,7 +124,31 @@ class VerifierQuestion(DocumentQuestion[Findings]):
     @cached_property
     def _rule_findings(self) -> Findings:
         findings = self.find_by_rules(self.classification, self.bundle)
-        return Findings(findings=tuple(finding for finding in findings if _is_about_pages(finding, self.pages)))
+        return self.answer_type(findings=tuple(finding for finding in findings if _is_about_pages(finding, self.pages)))
+
+
+class ShippedVerifier:
+    """Base of V1 to V4: rules, and a question to a model about what rules cannot see."""
+
+    agent: ClassVar[Agent]
+    prompt_name = ""
+    """Prompt of the question; empty if the verifier asks nothing."""
+
+    def find_in_text(self, _answer: ClassificationOutput, _bundle: DocumentBundle, /) -> Iterable[Finding]:
+        """Answer the question by rules, for runs without a language model."""
+        return ()
+
+    def questions(
+        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
+    ) -> list[Question[Findings]]:
+        """Return the question to a model about these pages; None: the whole document."""
+        if not self.prompt_name:
+            return []
+        return [VerifierQuestion(self.agent, self.prompt_name, classification, bundle, self.find_in_text, pages)]
+
+    def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
+        """Convert the answers to issues; a missing answer is a BLOCKER."""
+        return build_issues_from_answers(self.agent, answers)
 
 
 def render_verifier_prompt(
@@ -230,8 +269,8 @@ def cut_quote_unless_identifying(page: Page, text: str, start: int, end: int) ->
     return None if not quote or has_patient_identifier(quote, page) else quote
 
 
-def build_issues_from_answers(agent: VerifierName, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-    """Convert a verifier's answers to issues, numbered from ``AGENT-0001``.
+def build_issues_from_answers(agent: Agent, answers: Sequence[Answer[Any]]) -> list[Issue]:
+    """Convert a verifier's part of the answers to issues, numbered from ``AGENT-0001``.
 
     A missing answer becomes a BLOCKER.
     """
@@ -278,14 +317,18 @@ def _get_issue_key(issue: Issue) -> tuple[object, ...]:
     return issue.code, issue.segment_index, issue.document_type, issue.page
 
 
-def _convert_answer(agent: VerifierName, answer: Answer[Findings]) -> Iterator[Issue]:
+def _convert_answer(agent: Agent, answer: Answer[Findings]) -> Iterator[Issue]:
     if answer.value is None:
         yield build_agent_failure_issue(agent, answer.failure)
     else:
-        yield from convert_findings_to_issues(agent, answer.value.findings)
+        # one answer to the merged question has the findings of several verifiers
+        findings = answer.value.findings
+        yield from convert_findings_to_issues(
+            agent, (finding for finding in findings if getattr(finding, "check", agent) == agent)
+        )
 
 
-def convert_findings_to_issues(agent: VerifierName, findings: Iterable[Finding]) -> Iterator[Issue]:
+def convert_findings_to_issues(agent: Agent, findings: Iterable[Finding]) -> Iterator[Issue]:
     """Convert a verifier's findings to unnumbered issues of origin "model"."""
     type_names = {kind.value for kind in DocumentType}
     for finding in findings:

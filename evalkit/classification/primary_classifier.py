@@ -7,7 +7,6 @@ probable type (``type_scoring``), or none if that is not probable enough. Its an
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,14 @@ from evalkit.classification.classifier_answer import (
     parse_and_complete_answer,
 )
 from evalkit.classification.findings import render_judging_guide
-from evalkit.classification.offline.lexicon import CueMatch, LexiconReading, Span, find_body_spans, load_lexicon
+from evalkit.classification.offline.lexicon import (
+    CueMatch,
+    LexiconReading,
+    Span,
+    describe_cue,
+    find_body_spans,
+    load_lexicon,
+)
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights
 from evalkit.classification.offline.page_segmentation import BEGINNING_PROBABILITY, PageTransition, segment_pages
 from evalkit.classification.offline.type_scoring import (
@@ -32,6 +38,7 @@ from evalkit.classification.offline.type_scoring import (
 )
 from evalkit.classification.offline.unlearned_types import find_unlearned_type
 from evalkit.classification.schema import (
+    PATTERNS,
     ClassificationOutput,
     DocumentType,
     Evidence,
@@ -80,18 +87,6 @@ MAX_SNIPPETS_BY_LEVEL = {PresenceLevel.PRIMARY: 3, PresenceLevel.EMBEDDED_RAW: 2
 MAX_ANCHORS = 5
 #: Minimum number of words of a document with a type; a shorter document is a divider or a stamp.
 MIN_DOCUMENT_WORDS = 8
-
-# A ruled or dotted line ends a passage, because both sides of a blank belong to different fields. A sentence over two
-# lines is one passage, because the second line of "no / invasion" alone would state an invasion.
-_NOT_AFTER_ABBREVIATION = "".join(
-    rf"(?<!\b{abbreviation}\.)" for abbreviation in ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "No", "vs")
-)
-_PASSAGE_END_PATTERN = re.compile(
-    rf"(?<=[.!?]){_NOT_AFTER_ABBREVIATION}\s+(?=[A-Z0-9\"(\[])|(?:\t|\n(?![ ]*[a-z])|(?<![a-z,])\n)+|[_.]{{4,}}"
-)
-_WORD_PATTERN = re.compile(r"\S+")
-#: Matches the start of the first word that has a letter or a digit.
-_FIRST_WORD_PATTERN = re.compile(r"(?=\S*[^\W_])\S")
 
 
 class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
@@ -380,11 +375,7 @@ def _describe_doubtful_transition(join: PageTransition) -> str:
 def _format_strongest_terms(document: _ScoredDocument, kind: DocumentType) -> str:
     cues = [cue for page in document.pages for cue in page.lexicon_reading.cues if cue.document_type is kind]
     cues.sort(key=lambda cue: -cue.weight)
-    # phrases are words of the lexicon, but a pattern's match could be anything on the page, so only its group is named
-    groups_by_id = load_lexicon().groups_by_id
-    labels = dict.fromkeys(
-        f"{cue.term!r} ({cue.zone})" if cue.term in groups_by_id[cue.group_id].phrases else cue.group_id for cue in cues
-    )
+    labels = dict.fromkeys(map(describe_cue, cues))
     if not labels:
         term_cues = sorted(
             (cue for page in document.pages for cue in select_term_cues(page, kind)), key=lambda cue: -cue.weight
@@ -547,11 +538,11 @@ def _split_passages(text: str, furniture_spans: Sequence[Span]) -> Iterator[Span
 def _split_at_passage_ends(text: str, start: int, end: int) -> Iterator[Span]:
     cut_spans = [
         (start, start),
-        *(match.span() for match in _PASSAGE_END_PATTERN.finditer(text, start, end)),
+        *(match.span() for match in PATTERNS["passage_end"].finditer(text, start, end)),
         (end, end),
     ]
     for (_, part_start), (part_end, _) in pairwise(cut_spans):
-        if first_word := _FIRST_WORD_PATTERN.search(text, part_start, part_end):
+        if first_word := PATTERNS["first_word"].search(text, part_start, part_end):
             yield first_word.start(), part_start + len(text[part_start:part_end].rstrip())
 
 
@@ -560,7 +551,7 @@ def _is_long_enough(passage: str) -> bool:
 
 
 def _fit_quote_window(text: str, start: int, end: int, cues: Sequence[CueMatch]) -> Span:
-    word_spans = [match.span() for match in _WORD_PATTERN.finditer(text, start, end)]
+    word_spans = [match.span() for match in PATTERNS["printed_word"].finditer(text, start, end)]
     if len(word_spans) <= MAX_QUOTE_WORDS:
         return start, end
     heaviest_cue = max(cues, key=lambda cue: cue.weight)

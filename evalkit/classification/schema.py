@@ -15,7 +15,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from evalkit.core.package_tables import load_package_table
+from evalkit.core.package_tables import PatternTable, load_package_table
+from evalkit.core.wording import format_page_range
 from evalkit.document_types import DocumentType as DocumentType  # noqa: PLC0414 - a promised import path
 from evalkit.issue import PageBox
 
@@ -159,11 +160,6 @@ class ReviewedClassification(ClassificationOutput):
 SHARE_STEP = Decimal("0.0001")
 
 
-def format_page_range(start: int, end: int) -> str:
-    """Format a page range in words: "page 3" or "pages 3–5"."""
-    return f"page {start}" if start == end else f"pages {start}–{end}"
-
-
 def to_percent(share: float | Decimal) -> int:
     """Convert a share (0..1) to whole per cent, without errors of float arithmetic."""
     return round(100 * Decimal(str(share)))
@@ -241,5 +237,7 @@ def _has_complete_shares(segment: Segment) -> bool:
     return segment.segment_page_count > 0 and types == sorted(DocumentType) and min(shares) >= 0 and max(shares) > 0
 
 
+#: Forms of text that the verifiers and the classifier look for.
+PATTERNS = PatternTable("evalkit.classification", "patterns.toml")
 #: Load ``judging.toml``: the presence levels, and worked examples of types and traps; cached.
 load_judging_guide = partial(load_package_table, "evalkit.classification", "judging.toml")

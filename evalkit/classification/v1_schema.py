@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from evalkit.classification.autofix import find_missing_types, is_repairable
-from evalkit.classification.findings import Findings, PageRange
+from evalkit.classification.findings import ShippedVerifier
 from evalkit.classification.schema import (
     ClassificationOutput,
     MixtureEntry,
@@ -22,7 +21,6 @@ from evalkit.classification.schema import (
 )
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues
-from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
@@ -30,27 +28,14 @@ BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverit
 MIXTURE_LOCATION = "document_mixture"
 
 
-class V1SchemaValidator:
+class V1SchemaValidator(ShippedVerifier):
     """Verifier V1: checks structure, counts, ranges and completeness of an answer."""
 
-    agent: Final = "V1"
+    agent = "V1"
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """Return all structural faults as issues, numbered from V1-0001."""
         return number_issues("V1", _find_structural_issues(classification, bundle.total_pages))
-
-    def questions(
-        self,
-        classification: ClassificationOutput,  # noqa: ARG002 - the protocol's
-        bundle: DocumentBundle,  # noqa: ARG002
-        pages: PageRange | None = None,  # noqa: ARG002
-    ) -> list[Question[Findings]]:
-        """Return no questions, because V1 only counts."""
-        return []
-
-    def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:  # noqa: ARG002 - the protocol's
-        """Return no issues, because V1 asks no questions."""
-        return []
 
 
 def _find_structural_issues(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:

@@ -12,12 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from evalkit.classification.autofix import has_unit_sum, is_repairable
-from evalkit.classification.findings import (
-    Findings,
-    PageRange,
-    VerifierQuestion,
-    build_issues_from_answers,
-)
+from evalkit.classification.findings import ShippedVerifier
 from evalkit.classification.offline.acts import (
     ACT_IN_OTHER_CODE,
     NO_ACT_CODE,
@@ -53,13 +48,12 @@ from evalkit.classification.schema import (
     Segment,
     TypePresence,
     convert_to_decimals,
-    format_page_range,
     to_percent,
 )
 from evalkit.classification.v1_schema import MIXTURE_LOCATION, describe_scope
+from evalkit.core.wording import format_page_range
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues
-from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
@@ -90,10 +84,12 @@ MIXTURE_TOLERANCE = Decimal("0.05")
 TIE_TOLERANCE = Decimal("0.01")
 
 
-class V2ConsistencyChecker:
+class V2ConsistencyChecker(ShippedVerifier):
     """Verifier V2: checks consistency, boundaries, page order, patients and acts."""
 
-    agent: Final = "V2"
+    agent = "V2"
+    prompt_name = "V2_Internal_Consistency_Checker"
+    find_in_text = staticmethod(find_contradicted_types)
 
     def __init__(
         self,
@@ -124,20 +120,6 @@ class V2ConsistencyChecker:
         if self._second_reader:
             issues += find_second_reading_issues(classification, bundle, self._second_reader)
         return number_issues("V2", issues)
-
-    def questions(
-        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
-    ) -> list[Question[Findings]]:
-        """Return the question whether the text of each segment fits its types."""
-        return [
-            VerifierQuestion(
-                "V2", "V2_Internal_Consistency_Checker", classification, bundle, find_contradicted_types, pages
-            )
-        ]
-
-    def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-        """Convert the answers to issues; a missing answer is a BLOCKER."""
-        return build_issues_from_answers("V2", answers)
 
 
 def find_share_sum_issues(answer: ClassificationOutput) -> Iterator[Issue]:

@@ -10,16 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Final
 
 from evalkit.classification.evidence_strength import is_only_in_furniture
 from evalkit.classification.findings import (
     Finding,
-    Findings,
-    PageRange,
-    VerifierQuestion,
+    ShippedVerifier,
     build_agent_failure_issue,
-    build_issues_from_answers,
     iter_segment_primary_types,
 )
 from evalkit.classification.offline.second_opinion_types import (
@@ -28,6 +24,7 @@ from evalkit.classification.offline.second_opinion_types import (
     measure_type_signs_on_pages,
 )
 from evalkit.classification.schema import (
+    PATTERNS,
     REPORT_TYPES,
     ClassificationOutput,
     DocumentType,
@@ -51,7 +48,6 @@ from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import blank_web_and_mail_addresses, strip_stamp_lines
 from evalkit.errors import UsageError
 from evalkit.issue import Issue, IssueSeverity, number_issues
-from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 GENOMIC, NOTE = DocumentType.GENOMIC_REPORT, DocumentType.CLINICAL_NOTE
@@ -61,38 +57,16 @@ MIN_RESULT_STRENGTH = 2.0
 #: Minimum strength of a note's signs at which a report in the text is taken as quoted by the note.
 MIN_QUOTING_STRENGTH = 2.5
 
-_REPORTED_RESULT_PATTERN = re.compile(
-    r"\b(?:pathology|imaging|radiology|CT|MRI|sequencing|biopsy|x-?ray|ultrasound)\b[^.\n]{0,40}"
-    r"\b(?:showed|shows|found|described|revealed|demonstrated|was read|reads)\b",
-    re.IGNORECASE,
-)
 _LETTERHEAD_LINES = 3
 #: Number of phrases that address the reader from which a text without patient and date is a leaflet.
 MIN_READER_PHRASES = 3
 
-_READER_PHRASE_PATTERN = re.compile(
-    r"(?<!thank )\byou(?:rs?|'re|'ll)?\b(?: (?:doctor|surgeon|care team|genetic counsel\w+|results?|risk|family|may|should|will|can|have))?"
-    r"|^\W*(?:what|why|how|who|when|where)\b(?: \w+)? (?:is|are|do|does|can|will|should|happens|causes)\b[^\n]{0,80}\?",
-    re.IGNORECASE | re.MULTILINE,
-)
-_PATIENT_DATA_PATTERN = re.compile(
-    r"\b(?:patient(?: name)?|name|DOB|date of birth|MRN|accession|specimen id|collected|received|reported|date)\b[ #.]*:\s*[^\W_]"
-    r"|\b\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}\b|\b\d{4}-\d{2}-\d{2}\b",
-    re.IGNORECASE,
-)
-#: Dates on which a leaflet was written or reviewed, which are no patient data.
-_EDITION_DATE_PATTERN = re.compile(
-    r"\b(?:(?:last|next|document|leaflet|page)\s(?:reviewed|revised|updated|review|revision)|revised|version|publi(?:shed|cation)"
-    r"|printed|issued?)\b(?!\sby\b)[^\n]{0,40}",
-    re.IGNORECASE,
-)
-_QUOTED_TEXT_PATTERN = re.compile(r"[\"“]([^\"”]{15,600})[\"”]")
 
-
-class V3TrapDetector:
+class V3TrapDetector(ShippedVerifier):
     """Verifier V3: looks for the traps of ``traps.toml``."""
 
-    agent: Final = "V3"
+    agent = "V3"
+    prompt_name = "V3_Trap_Detector"
 
     def __init__(self, traps: Traps | None = None) -> None:
         self._traps = traps or load_shipped_traps()
@@ -110,16 +84,6 @@ class V3TrapDetector:
             trap_issues.append(build_agent_failure_issue("V3", error.message))
         return number_issues("V3", trap_issues)
 
-    def questions(
-        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
-    ) -> list[Question[Findings]]:
-        """Return the question for traps that only the context shows."""
-        return [VerifierQuestion("V3", "V3_Trap_Detector", classification, bundle, self._find_context_traps, pages)]
-
-    def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-        """Convert the answers to issues; a missing answer is a BLOCKER."""
-        return build_issues_from_answers("V3", answers)
-
     def _find_trap_issues(self, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
         yield from _check_vendor_trap(self._traps, answer, bundle)
         yield from _check_administrative_trap(self._traps.administrative, answer, bundle)
@@ -133,7 +97,8 @@ class V3TrapDetector:
                         self._traps, evidence, segment.segment_index, presence.document_type, bundle
                     )
 
-    def _find_context_traps(self, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    def find_in_text(self, answer: ClassificationOutput, bundle: DocumentBundle, /) -> Iterator[Finding]:
+        """Find the traps that only the context shows."""
         yield from _check_unnamed_vendor(self._traps, answer, bundle)
         for form in self._traps.order_form:
             yield from _check_order_form(form, answer, bundle)
@@ -297,11 +262,6 @@ def _find_administrative_words(
     return None
 
 
-#: Label of up to four words with a value that has a digit: "Requisition no.: 4471".
-_NUMBER_LABEL_PATTERN = re.compile(r"\b[A-Za-z][A-Za-z./]*(?: [A-Za-z./]+){0,3}\s*(?::|#:?)\s*(?=[\w/.-]*\d)[\w/.-]+")
-_LABEL_PATTERN = re.compile(r"\b[A-Za-z][A-Za-z./]*(?: [A-Za-z./]+){0,3}\s*(?::|#:?)\s*\w")
-
-
 def _strip_header_labels(text: str) -> str:
     """Remove labels with numbers from header lines.
 
@@ -309,9 +269,9 @@ def _strip_header_labels(text: str) -> str:
     because that may be the title.
     """
     lines = text.split("\n")
-    label_counts = [0, *(len(_LABEL_PATTERN.findall(line)) for line in lines), 0]
+    label_counts = [0, *(len(PATTERNS["label"].findall(line)) for line in lines), 0]
     return "\n".join(
-        _NUMBER_LABEL_PATTERN.sub(" ", line)
+        PATTERNS["number_label"].sub(" ", line)
         if label_counts[number] > 1 or (number > 1 and label_counts[number - 1] + label_counts[number + 1])
         else line
         for number, line in enumerate(lines, 1)
@@ -349,7 +309,6 @@ def _check_prompt_injection_trap(traps: Traps, bundle: DocumentBundle) -> Iterat
 
 
 _INSTRUCTION_REMEDY = "Decide without any model's answer about this document, and ask where the file comes from"
-_WORD_PATTERN = re.compile(r"[^\W\d_]{2,}")
 
 
 def _check_hidden_text(row: HiddenTextTrap, bundle: DocumentBundle) -> Iterator[Issue]:
@@ -359,11 +318,11 @@ def _check_hidden_text(row: HiddenTextTrap, bundle: DocumentBundle) -> Iterator[
     """
     for page in bundle.pages:
         hidden_words = [
-            word for block in page.blocks if block.hidden for word in _WORD_PATTERN.findall(_lower_text(block.text))
+            word for block in page.blocks if block.hidden for word in PATTERNS["word"].findall(_lower_text(block.text))
         ]
         if len(hidden_words) < row.words:
             continue
-        visible_words = set(_WORD_PATTERN.findall(_lower_text(page.text)))
+        visible_words = set(PATTERNS["word"].findall(_lower_text(page.text)))
         new_word_count = sum(word not in visible_words for word in hidden_words)
         if new_word_count < row.words or 2 * new_word_count < len(hidden_words):
             continue
@@ -550,10 +509,10 @@ def _locate_quoted_report(kind: DocumentType, pages: Sequence[Page]) -> tuple[Pa
 def _find_reported_words(kind: DocumentType, pages: Iterable[Page]) -> Iterator[tuple[Page, str]]:
     """Yield page and words where a report is in quotation marks or a result is retold."""
     for page in pages:
-        for quoted_match in _QUOTED_TEXT_PATTERN.finditer(page.text):
+        for quoted_match in PATTERNS["quoted_text"].finditer(page.text):
             if measure_type_signs_in_text(quoted_match[1])[kind]:
                 yield page, quoted_match[1].strip()
-        if reported_match := _REPORTED_RESULT_PATTERN.search(page.text):
+        if reported_match := PATTERNS["reported_result"].search(page.text):
             yield page, reported_match.group()
 
 
@@ -584,10 +543,10 @@ def _check_leaflet(answer: ClassificationOutput, bundle: DocumentBundle) -> Iter
         if any(identifier.kind not in ("sex", "age") for page in pages for identifier in page.identifiers):
             continue
         reader_phrases = [
-            (page, match.group()) for page in pages for match in _READER_PHRASE_PATTERN.finditer(page.text)
+            (page, match.group()) for page in pages for match in PATTERNS["reader_phrase"].finditer(page.text)
         ]
         if len(reader_phrases) < MIN_READER_PHRASES or any(
-            _PATIENT_DATA_PATTERN.search(_EDITION_DATE_PATTERN.sub("", page.text)) for page in pages
+            PATTERNS["patient_data"].search(PATTERNS["edition_date"].sub("", page.text)) for page in pages
         ):
             continue
         page, quote = reader_phrases[0]

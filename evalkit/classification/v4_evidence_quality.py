@@ -7,7 +7,7 @@ judges whether the quotes are relevant and support the confidence.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from evalkit.classification.evidence_strength import (
     TYPES_WITH_SIGNS,
@@ -15,10 +15,7 @@ from evalkit.classification.evidence_strength import (
     has_sign_of_type,
 )
 from evalkit.classification.findings import (
-    Findings,
-    PageRange,
-    VerifierQuestion,
-    build_issues_from_answers,
+    ShippedVerifier,
     is_agent_failure_issue,
     iter_segment_primary_types,
 )
@@ -34,7 +31,6 @@ from evalkit.classification.schema import (
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, QuoteVerdict, number_issues
-from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
@@ -58,10 +54,12 @@ class EvidenceAssessment(NamedTuple):
     score: float
 
 
-class V4EvidenceQualityAssessor:
+class V4EvidenceQualityAssessor(ShippedVerifier):
     """Verifier V4: checks that quotes are in the document and support the types."""
 
-    agent: Final = "V4"
+    agent = "V4"
+    prompt_name = "V4_Evidence_Quality_Assessor"
+    find_in_text = staticmethod(find_weak_evidence_of_other_models)
 
     def __init__(self, pictured_pages: Collection[int] = ()) -> None:
         """Check quotes; those that a model read in a picture only on ``pictured_pages``.
@@ -85,23 +83,6 @@ class V4EvidenceQualityAssessor:
         if evidence.seen_in_picture:
             return locator.locate_seen(evidence.snippet, evidence.page, self._pictured_pages)
         return locator.locate(evidence.snippet, evidence.page)
-
-    def questions(
-        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
-    ) -> list[Question[Findings]]:
-        """Return the question for weak evidence.
-
-        The model judges relevance and strength of the quotes, and whether they support the confidence.
-        """
-        return [
-            VerifierQuestion(
-                "V4", "V4_Evidence_Quality_Assessor", classification, bundle, find_weak_evidence_of_other_models, pages
-            )
-        ]
-
-    def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-        """Convert the answers to issues; a missing answer is a BLOCKER."""
-        return build_issues_from_answers("V4", answers)
 
 
 def compute_quality_score(issues: Iterable[Issue]) -> float:

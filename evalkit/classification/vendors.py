@@ -9,18 +9,13 @@ from typing import Annotated, Any, Protocol
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from evalkit.classification.schema import PATTERNS
 from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord, describe_first_row_error
 from evalkit.documents.furniture import blank_web_and_mail_addresses
 from evalkit.errors import UsageError
 
 LETTERHEAD_LINES, MAX_LETTERHEAD_LINE_LENGTH = 8, 110
-_PERFORMING_LAB_PATTERN = re.compile(
-    r"(?i)\b(?:perform(?:ed|ing)|test(?:ed|ing)|report(?:ed|ing)|reference|analy[sz]ed)\b[^\n]{0,30}\b(?:by|at|lab(?:oratory)?|site)\b"
-    r"|\blab(?:oratory)?(?: name| facility)?\s*:"
-)
-_SEPARATOR_PATTERN = re.compile(r"[\W_]+")
-_PERSON_PATTERN = re.compile(r"\s*,\s*[A-Z][\w'-]+")
 
 
 def _require_letters(name: str) -> str:
@@ -114,7 +109,9 @@ def find_vendor_mentions(vendor: VendorNames, text: str) -> Iterator[tuple[int, 
     for start, end in iter_name_spans(vendor.short_names, prose):
         line_start = prose.rfind("\n", 0, start) + 1
         is_first_word = not prose[line_start:start].strip()
-        is_letterhead_line = is_first_word and is_in_letterhead(text, start) and not _PERSON_PATTERN.match(prose, end)
+        is_letterhead_line = (
+            is_first_word and is_in_letterhead(text, start) and not PATTERNS["person"].match(prose, end)
+        )
         if prose[start].isupper() and (is_letterhead_line or is_in_performing_lab_line(text, start)):
             yield start, end
 
@@ -137,7 +134,7 @@ def _find_letterhead_end(text: str) -> int:
 
 def is_in_performing_lab_line(text: str, position: int) -> bool:
     """Return True if the line of this position names who performed a test."""
-    return _PERFORMING_LAB_PATTERN.search(_get_line(text, position)) is not None
+    return PATTERNS["performing_lab"].search(_get_line(text, position)) is not None
 
 
 def _get_line(text: str, position: int) -> str:
@@ -158,7 +155,7 @@ def iter_name_spans(names: Sequence[str], text: str) -> Iterator[tuple[int, int]
 
 @lru_cache(maxsize=512)  # the same names and pages are compared again and again
 def _keep_letters_and_digits(text: str) -> str:
-    return _SEPARATOR_PATTERN.sub("", text).lower()
+    return PATTERNS["separator"].sub("", text).lower()
 
 
 @cache

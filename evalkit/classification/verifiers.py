@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, get_args
 
 from evalkit.classification.findings import (
-    Finding,
-    Findings,
+    MergedFinding,
+    MergedFindings,
     PageRange,
     VerifierName,
+    VerifierQuestion,
     build_agent_failure_issue,
-    convert_findings_to_issues,
-    render_verifier_prompt,
+    build_issues_from_answers,
 )
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
@@ -27,8 +26,8 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import EvidenceAssessment, V4EvidenceQualityAssessor
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
-from evalkit.issue import Agent, Issue, number_issues
-from evalkit.llm.model import Answer, DocumentQuestion, Question
+from evalkit.issue import Agent, Issue
+from evalkit.llm.model import Answer, Question
 
 log = logging.getLogger(__name__)
 
@@ -94,53 +93,6 @@ def run_step_or_build_failure(verifier: Verifier, step: Callable[[], Iterable[T]
         return [], [build_agent_failure_issue(verifier.agent, f"computing failed ({type(error).__name__})")]
 
 
-_MERGED_VERIFIERS: tuple[VerifierName, ...] = ("V2", "V3", "V4")
-
-
-class MergedFinding(Finding):
-    """A finding, and whose it is."""
-
-    check: VerifierName
-    """Its check"""
-
-
-class MergedFindings(Findings):
-    """The whole answer; an empty list says that all three looked and found nothing."""
-
-    findings: tuple[MergedFinding, ...]
-    """Empty if all three checks found nothing"""
-
-
-@dataclass(frozen=True)
-class MergedQuestion(DocumentQuestion[MergedFindings]):
-    """One question to a model in place of those of V2, V3 and V4 about these pages."""
-
-    questions: tuple[Question[Findings], ...]
-    classification: ClassificationOutput
-    bundle: DocumentBundle
-    pages: PageRange | None = None
-    role: str = "verifier"
-    images: tuple[bytes, ...] = ()
-    pictured_pages: tuple[int, ...] = ()
-    answer_type: type[MergedFindings] = MergedFindings
-
-    def render_prompt(self) -> str:
-        """Render the prompt: document first, then the claims, the three tasks last."""
-        return render_verifier_prompt(
-            "Merged_Verifier", self.classification, self.bundle, self.pages, self.pictured_pages
-        )
-
-    def offline(self) -> MergedFindings:
-        """Return the findings of the rules of V2, V3 and V4, each with its verifier."""
-        return MergedFindings(
-            findings=tuple(
-                MergedFinding.model_validate(vars(finding) | {"check": question.role})
-                for question in self.questions
-                for finding in question.offline().findings
-            )
-        )
-
-
 class MergedVerifier:
     """Verifier that asks the questions of V2, V3 and V4 in one."""
 
@@ -149,30 +101,24 @@ class MergedVerifier:
 
     def build_question(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
-    ) -> MergedQuestion:
+    ) -> VerifierQuestion:
         """Build the merged question about these pages; None: the whole document."""
-        questions = (
+        questions = [
             question for verifier in self._verifiers for question in verifier.questions(classification, bundle, pages)
-        )
-        return MergedQuestion(tuple(questions), classification, bundle, pages)
+        ]
 
-    def read(self, answers: Sequence[Answer[MergedFindings]]) -> list[Issue]:
+        def find_by_rules(*_: object) -> Iterator[MergedFinding]:
+            for question in questions:
+                for finding in question.offline().findings:
+                    yield MergedFinding.model_validate(vars(finding) | {"check": question.role})
+
+        return VerifierQuestion(
+            "verifier", "Merged_Verifier", classification, bundle, find_by_rules, pages, answer_type=MergedFindings
+        )
+
+    def read(self, answers: Sequence[Answer[Any]]) -> list[Issue]:
         """Convert the answers to issues of V2, V3 and V4.
 
         A missing answer becomes a BLOCKER of each of the three, because none of their checks was made.
         """
-        return [
-            issue
-            for check in _MERGED_VERIFIERS
-            for issue in number_issues(check, _convert_answers_of_verifier(check, answers))
-        ]
-
-
-def _convert_answers_of_verifier(verifier: VerifierName, answers: Sequence[Answer[MergedFindings]]) -> Iterator[Issue]:
-    for answer in answers:
-        if answer.value is None:
-            yield build_agent_failure_issue(verifier, answer.failure)
-        else:
-            yield from convert_findings_to_issues(
-                verifier, [finding for finding in answer.value.findings if finding.check == verifier]
-            )
+        return [issue for check in get_args(VerifierName) for issue in build_issues_from_answers(check, answers)]

@@ -23,8 +23,8 @@ def load_package_table(package: str, file_name: str) -> dict[str, Any]:
 class PatternTable(dict[str, re.Pattern[str]]):
     """Regular expressions of a package's TOML file, by name, compiled on first use.
 
-    They are in table ``patterns``. ``{name}`` in them stands for the expression of that name in this table, in table
-    ``fragments``, or in the keyword arguments.
+    They are in table ``patterns``; a long one may be a list of parts. ``{name}`` in them stands for the expression of that
+    name in this table, in table ``fragments``, or in the keyword arguments.
     """
 
     def __init__(self, package: str, file_name: str, **fragments: str) -> None:
@@ -34,7 +34,7 @@ class PatternTable(dict[str, re.Pattern[str]]):
     def __missing__(self, name: str) -> re.Pattern[str]:
         table = self._load_table()
         expressions = self._fragments | table.get("fragments", {}) | table["patterns"]
-        expression = expressions[name]
+        expression = "".join(expressions[name])
         while reference := _REFERENCE.search(expression):
-            expression = expression.replace(reference[0], expressions[reference[1]])
+            expression = expression.replace(reference[0], "".join(expressions[reference[1]]))
         return self.setdefault(name, re.compile(expression))

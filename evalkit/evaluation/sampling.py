@@ -9,7 +9,7 @@ probability ``p + (1 − p) f``. Source: Horvitz and Thompson 1952, two independ
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from evalkit.classification.document_result import DocumentResult
@@ -34,10 +34,18 @@ _STRATUM_VALUES: Mapping[StratifyBy, tuple[Callable[[DocumentRecord], str | None
 }
 
 
-def draw_stratified_sample(study: Study, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str) -> Draw:
+def draw_stratified_sample(
+    study: Study,
+    draw_size: int,
+    stratify_by: StratifyBy,
+    *,
+    seed: str,
+    drawn_at: str,
+    doc_ids: Collection[str] | None = None,
+) -> Draw:
     """Draw ``draw_size`` accepted documents for review, spread evenly over the strata.
 
-    ``drawn_at`` is ISO 8601 in UTC. UsageError if no document is left to draw, ``draw_size`` is below 1 or
+    ``drawn_at`` is ISO 8601 in UTC. With ``doc_ids``, only these documents can be drawn. UsageError if no document is left to draw, ``draw_size`` is below 1 or
     ``stratify_by`` is unknown.
     """
     if stratify_by not in get_args(StratifyBy):
@@ -54,7 +62,11 @@ def draw_stratified_sample(study: Study, draw_size: int, stratify_by: StratifyBy
         )
     get_stratum, missing_label = _STRATUM_VALUES[stratify_by]
     documents_by_stratum = group_by(
-        (document for document in study.documents if document.is_accepted),
+        (
+            document
+            for document in study.documents
+            if document.is_accepted and (doc_ids is None or document.doc_id in doc_ids)
+        ),
         lambda document: get_stratum(document) or missing_label,
     )
     unseen_by_stratum = {
@@ -66,7 +78,8 @@ def draw_stratified_sample(study: Study, draw_size: int, stratify_by: StratifyBy
     )
     if not any(draw_sizes.values()):
         raise UsageError(
-            "no document is left to draw: every accepted document is in the review queue or reviewed already",
+            f"no document is left to draw: every accepted {'' if doc_ids is None else 'and chosen '}document is in the review "
+            "queue or reviewed already",
             code="SAMPLE-NOTHING-LEFT",
             remedy="Review the waiting cases, or run more documents.",
         )
@@ -130,6 +143,7 @@ def draw_and_queue_sample(
     seed: str,
     drawn_at: str,
     foreign_types: Mapping[str, str] | None = None,
+    doc_ids: Collection[str] | None = None,
 ) -> Draw:
     """Draw documents for review, record the draw and queue its cases; return the draw.
 
@@ -143,6 +157,7 @@ def draw_and_queue_sample(
             stratify_by,
             seed=seed,
             drawn_at=drawn_at,
+            doc_ids=doc_ids,
         )
         if not output_folder.create_json_if_absent(
             sample_draw_file_name(len(read_all_draws(output_folder)) + 1), draw.model_dump(mode="json")

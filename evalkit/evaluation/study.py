@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from evalkit.classification.page_risks import combine_page_risks, compute_page_risks
+from evalkit.core.data_frames import TEXT, build_frame
 from evalkit.core.grouping import group_pairs
 from evalkit.document_types import list_type_names
 from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import (
-    FilePerson,
     count_pages_of_other_persons,
     group_stored_pages_by_person,
 )
@@ -37,6 +37,7 @@ from evalkit.pipeline.strata import StratumKey, build_stratum_key
 from evalkit.pipeline.supplied_labels import (
     SuppliedLabels,
     TypedPageRange,
+    format_typed_page_ranges,
     get_production_label,
     parse_typed_page_ranges,
     read_production_labels,
@@ -170,6 +171,12 @@ class DocumentRecord:
     """The program's labels; None if it gave no usable answer."""
     source_folder: str = ""
     """Name of the folder from which the file was read; empty if unknown."""
+    sender: str = ""
+    """Institution that the pages name most often as the issuer of their numbers; empty if unknown."""
+    language: str = ""
+    """ISO 639-1 code of the language of most pages; empty if unknown."""
+    page_form: str = ""
+    """``text``, ``scan`` or ``text and scan``; empty if unknown."""
     patients_in_file: int | None = None
     """Number of different patients named on the pages; None if unknown."""
     pages_of_others: int | None = None
@@ -279,14 +286,12 @@ class Study:
         """Return a table with one row per document.
 
         Columns: ``doc_id``, ``filename``, ``pages``, ``standing`` (truth status), ``decision``, ``agent`` (the
-        program's type) and its ``confidence``, ``patients_in_file``, ``pages_of_others``, ``production`` (that
+        program's type) with its ``confidence`` and ``segments``, ``patients_in_file``, ``pages_of_others``, ``production`` (that
         classifier's type), ``truth`` (the true type) and its ``source``, ``blocker``, ``major`` and ``minor`` (number
         of open issues), ``grounded_ratio``, ``probability`` (that the document has been reviewed by now), ``seconds``,
         ``cost_usd``.
         """
-        import pandas as pd
-
-        return pd.DataFrame([_build_frame_row(document) for document in self.documents])
+        return build_frame(map(_build_frame_row, self.documents), _DTYPE_BY_COLUMN, output=self.output)
 
     def count_truth_statuses(self) -> Counter[TruthStatus]:
         """Count the documents by truth status."""
@@ -303,6 +308,7 @@ def _build_frame_row(document: DocumentRecord) -> dict[str, Any]:
         "decision": document.decision,
         "agent": document.agent_labels.dominant_type if document.agent_labels else None,
         "confidence": document.agent_labels.confidence if document.agent_labels else None,
+        "segments": format_typed_page_ranges(document.agent_labels.segments) if document.agent_labels else None,
         "patients_in_file": document.patients_in_file,
         "pages_of_others": document.pages_of_others,
         "production": document.production_labels.dominant_type if document.production_labels else None,
@@ -312,8 +318,21 @@ def _build_frame_row(document: DocumentRecord) -> dict[str, Any]:
         "grounded_ratio": document.grounded_ratio,
         "probability": document.review_probability,
         "seconds": document.processing_seconds,
-        "cost_usd": document.cost_usd,
+        "cost_usd": None if document.cost_usd is None else float(document.cost_usd),
     }
+
+
+_DTYPE_BY_COLUMN = {
+    **dict.fromkeys(("doc_id", "filename"), TEXT),
+    "pages": "Int64",
+    **dict.fromkeys(("standing", "decision", "agent"), TEXT),
+    "confidence": "Float64",
+    "segments": TEXT,
+    **dict.fromkeys(("patients_in_file", "pages_of_others"), "Int64"),
+    **dict.fromkeys(("production", "truth", "source"), TEXT),
+    **dict.fromkeys(("blocker", "major", "minor"), "Int64"),
+    **dict.fromkeys(("grounded_ratio", "probability", "seconds", "cost_usd"), "Float64"),
+}
 
 
 def read_study(
@@ -582,7 +601,7 @@ class _StudyReader:
             if is_accepted
             else _parse_number(plan.get("shown_whole_probability", 1.0))
         )
-        source_folder, persons = self._read_source_and_persons(doc_id)
+        properties = self._read_bundle_properties(doc_id)
         page_count = _require_type(packet["total_pages"], int) if packet else _find_last_page(agent_labels)
         page_risks = tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0))
         page_ranges = (
@@ -590,9 +609,7 @@ class _StudyReader:
         )
         return DocumentRecord(
             doc_id=doc_id,
-            source_folder=source_folder,
-            patients_in_file=None if persons is None else len(persons),
-            pages_of_others=None if persons is None else count_pages_of_other_persons(persons),
+            **properties,
             sha256=result["sha256"],
             filename=filename,
             truth_status="reviewed" if truth else _determine_truth_status(packet, reviews, is_accepted=is_accepted),
@@ -627,7 +644,7 @@ class _StudyReader:
             risk=combine_page_risks(page_risks, page_ranges),
             stratum=build_stratum_key(
                 document_type=agent_labels.dominant_type if agent_labels else None,
-                source=source_folder,
+                source=properties.get("source_folder", ""),
                 reader=_require_type(result["reader"], str),
                 model=_require_type(result["model"], str),
                 versions=result["versions"],
@@ -643,18 +660,27 @@ class _StudyReader:
             versions=_flatten_versions(json.dumps({"model": result["model"]} | result["versions"])),
         )
 
-    def _read_source_and_persons(self, doc_id: str) -> tuple[str, list[FilePerson] | None]:
-        """Read the PDF's folder name and the persons on its pages from the bundle.
-
-        ("", None) if the bundle cannot be read.
-        """
+    def _read_bundle_properties(self, doc_id: str) -> dict[str, Any]:
+        """Read source, sender, language, form and patients; empty if the bundle is damaged."""
         try:
-            stored_bundle = self.output_folder.read_json(
-                bundle_file_name(doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION
-            )
-            return get_source_folder(Path(stored_bundle["file_path"])).name, group_stored_pages_by_person(stored_bundle)
-        except (EvalkitError, LookupError, TypeError, ValueError):  # only the figures on patients need the bundle
-            return "", None
+            bundle = self.output_folder.read_json(bundle_file_name(doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION)
+            persons = group_stored_pages_by_person(bundle)
+            return {
+                "source_folder": get_source_folder(Path(bundle["file_path"])).name,
+                "sender": _find_commonest(
+                    identifier.get("issuer") for page in bundle["pages"] for identifier in page["identifiers"]
+                ),
+                "language": _find_commonest(page.get("language") for page in bundle["pages"]),
+                "page_form": " and ".join(
+                    sorted(
+                        {_FORM_BY_STATUS.get(page["status"], "scan") for page in bundle["pages"]} - {""}, reverse=True
+                    )
+                ),
+                "patients_in_file": len(persons),
+                "pages_of_others": count_pages_of_other_persons(persons),
+            }
+        except (EvalkitError, LookupError, TypeError, ValueError, AttributeError):  # the answer needs no bundle
+            return {}
 
     def _read_if_present(self, name: str, names: AbstractSet[str]) -> dict[str, Any] | None:
         return self._read_json(name) if name in names else None
@@ -731,6 +757,15 @@ class _StudyReader:
             )
             confidence, segment_spans = None, []
         return DocumentLabels(type_name, tuple(segment_spans), confidence=confidence)
+
+
+#: Form of a page by its ``PageStatus``; a blank page has none, and any other is a picture.
+_FORM_BY_STATUS = {"text": "text", "blank": ""}
+
+
+def _find_commonest(names: Iterable[str | None]) -> str:
+    """Return the name that occurs most often, of equals the first; empty if there is none."""
+    return next((name for name, _ in Counter(filter(None, names)).most_common(1)), "")
 
 
 def _group_probability(probability: float | None) -> int | None:

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
-from evalkit.core.grouping import group_by, group_pairs
+from evalkit.core.grouping import group_by
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.intervals import (
     CertainlyReviewedCounts,
@@ -45,7 +45,7 @@ ERROR_LEVELS: tuple[ErrorLevel, ...] = ("type", "segments", "segments merged")
 
 RULE_COLUMNS = (
     *("agent", "code", "origin", "documents", "raised", "confirmed", "dismissed", "unjudged"),
-    *("judged", "precision", "low", "high", "method"),
+    *("judged", "precision", "low", "high", "method", "wrong"),
     *("alone", "validated", "corrected", "open", "minutes", "untimed", "verdict", "simulated"),
 )
 STOPPED_COLUMNS = (
@@ -73,6 +73,7 @@ def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHAR
         did not judge. judged, precision, low, high, method: number of judged issues; confirmed share of them, 0..1,
         with the exact 95 %
             interval, which treats issues of one document as independent. The precision is None if no issue was judged.
+        wrong: number of documents whose answer or quote is known to be wrong: the errors that the rule caught.
         alone: number of escalated documents that the arbiter would have accepted without the rule's issues. Documents
             that would have been retried are not counted.
         validated, corrected, open: number of documents in ``alone`` whose answer was right (the escalation was
@@ -83,15 +84,64 @@ def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHAR
             corrected) lies entirely below or above ``payoff_share`` (0..1).
         simulated: number of the row's documents with a review or truth by a simulated reviewer (a program).
     """
-    issues_by_rule = group_pairs(
-        (rule_key, (document, issues))
-        for document in study.documents
-        for rule_key, issues in group_by(document.issues, get_rule_key).items()
-    )
+    return summarise_rule_cases(tabulate_rule_cases(study), payoff_share=payoff_share)
+
+
+#: The counts of a rule's cases, and the columns of the rules' table into which their sums go.
+_CASE_COUNTS = (
+    *("documents", "raised", "confirmed", "dismissed", "unjudged", "wrong"),
+    *("alone", "validated", "corrected", "open", "minutes", "untimed", "simulated"),
+)
+
+
+def tabulate_rule_cases(study: Study) -> pd.DataFrame:
+    """Tabulate what each rule raised about each document, one row per document and rule.
+
+    Columns: ``position`` of the document in the study, ``agent``, ``code``, ``origin``, and the counts of
+    :func:`tabulate_rule_performance`, of this document alone.
+    """
     rows = [
-        _build_rule_row(rule, raised_issues, payoff_share) for rule, raised_issues in sorted(issues_by_rule.items())
+        (position, *rule_key, *_count_rule_case(document, rule_key, issues))
+        for position, document in enumerate(study.documents)
+        for rule_key, issues in group_by(document.issues, get_rule_key).items()
     ]
-    return pd.DataFrame(rows, columns=list(RULE_COLUMNS))
+    return pd.DataFrame(rows, columns=["position", "agent", "code", "origin", *_CASE_COUNTS])
+
+
+def _count_rule_case(
+    document: DocumentRecord, rule_key: RuleKey, issues: Sequence[IssueWithVerdict]
+) -> tuple[float, ...]:
+    verdicts = [issue.expert_verdict for issue in issues]
+    is_sole, is_needed = is_sole_escalator(document, rule_key), _is_escalation_needed(document)
+    durations = [review.active_seconds for review in document.reviews if is_sole and review.outcome != "reopened"]
+    return (
+        1,
+        len(verdicts),
+        *(verdicts.count(verdict) for verdict in ("confirmed", "dismissed", None)),
+        is_needed is True,
+        is_sole,
+        *(is_sole and is_needed is outcome for outcome in (False, True, None)),
+        sum(seconds for seconds in durations if seconds is not None) / 60,
+        durations.count(None),
+        _has_simulated_reviews(document),
+    )
+
+
+def summarise_rule_cases(cases: pd.DataFrame, *, payoff_share: float = PAYOFF_SHARE) -> pd.DataFrame:
+    """Summarise rows of :func:`tabulate_rule_cases` by rule; see there for the columns."""
+    sums = (
+        cases.astype(dict.fromkeys(_CASE_COUNTS, float)).groupby(["agent", "code", "origin"])[list(_CASE_COUNTS)].sum()
+    )
+    table = sums.astype(dict.fromkeys(set(_CASE_COUNTS) - {"minutes"}, int)).reset_index()
+    table["judged"] = table["confirmed"] + table["dismissed"]
+    precisions = [estimate_proportion(*counts) for counts in zip(table["confirmed"], table["judged"], strict=True)]
+    for name, field in (("precision", "value"), ("low", "low"), ("high", "high"), ("method", "method")):
+        table[name] = [getattr(precision, field) for precision in precisions]
+    table["verdict"] = [
+        describe_rule_worth(corrected, validated, payoff_share) if alone else "never the only reason for an escalation"
+        for corrected, validated, alone in zip(table["corrected"], table["validated"], table["alone"], strict=True)
+    ]
+    return table[list(RULE_COLUMNS)]
 
 
 def get_rule_key(issue: IssueWithVerdict) -> RuleKey:
@@ -108,42 +158,6 @@ def is_sole_escalator(document: DocumentRecord, rule_key: RuleKey) -> bool:
         return False
     remaining_issues = [issue for issue in document.issues if get_rule_key(issue) != rule_key]
     return V5DecisionMaker().decide(remaining_issues).decision is Decision.AUTO_ACCEPT
-
-
-def _build_rule_row(
-    rule_key: RuleKey, raised_issues: Sequence[tuple[DocumentRecord, list[IssueWithVerdict]]], payoff_share: float
-) -> dict[str, Any]:
-    verdicts = [issue.expert_verdict for _, issues in raised_issues for issue in issues]
-    confirmed, dismissed = verdicts.count("confirmed"), verdicts.count("dismissed")
-    precision = estimate_proportion(confirmed, confirmed + dismissed)
-    sole_documents = [record for record, _ in raised_issues if is_sole_escalator(record, rule_key)]
-    needed_flags = [_is_escalation_needed(record) for record in sole_documents]
-    durations = [
-        review.active_seconds for record in sole_documents for review in record.reviews if review.outcome != "reopened"
-    ]
-    return {
-        **dict(zip(("agent", "code", "origin"), rule_key, strict=True)),
-        "documents": len(raised_issues),
-        "raised": len(verdicts),
-        "confirmed": confirmed,
-        "dismissed": dismissed,
-        "unjudged": verdicts.count(None),
-        "judged": confirmed + dismissed,
-        "precision": precision.value,
-        "low": precision.low,
-        "high": precision.high,
-        "method": precision.method,
-        "alone": len(sole_documents),
-        "validated": needed_flags.count(False),
-        "corrected": needed_flags.count(True),
-        "open": needed_flags.count(None),
-        "minutes": sum(record for record in durations if record is not None) / 60,
-        "untimed": durations.count(None),
-        "verdict": describe_rule_worth(needed_flags.count(True), needed_flags.count(False), payoff_share)
-        if sole_documents
-        else "never the only reason for an escalation",
-        "simulated": sum(_has_simulated_reviews(record) for record, _ in raised_issues),
-    }
 
 
 def _is_escalation_needed(document: DocumentRecord) -> bool | None:

@@ -31,7 +31,6 @@ from typing import Literal, Self
 
 from pydantic import Field as Checked
 from pydantic import model_validator
-from typing_extensions import override
 
 from evalkit.core.loinc import Coding
 from evalkit.core.records import StrictRecord
@@ -90,15 +89,15 @@ class TemplateField(StrictRecord):
     part_codings: Mapping[str, Coding] = {}
     """Codes of a field's items, by name (``ER``), or of a value's parts (``gene``, ``coding_change``)."""
 
+    def __hash__(self) -> int:
+        """Hash the field by its name: a table of codes has no hash."""
+        return hash(self.name)
+
     @model_validator(mode="after")
     def _require_pattern_for_format(self) -> Self:
         if (self.format == "pattern") != (self.pattern is not None):
             raise ValueError("format 'pattern' needs a pattern, and a pattern needs format 'pattern'")
         return self
-
-    @override
-    def __hash__(self) -> int:  # the codings cannot be hashed
-        return hash((self.name, self.description))
 
     @property
     def short_label(self) -> str:

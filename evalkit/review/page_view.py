@@ -24,7 +24,9 @@ HighlightStyle = Literal["found", "near"]
 _IMAGE_WIDTH_PX = 760
 
 
-class _Highlight(NamedTuple):
+class Highlight(NamedTuple):
+    """A passage of one page that is highlighted, with the words about it."""
+
     style: HighlightStyle
     boxes: tuple[PageBox, ...]
     caption: str
@@ -50,7 +52,9 @@ class PageView:
 
     def _repr_html_(self) -> str:
         pages_html = "".join(_format_page_html(page) for page in self.pages)
-        return f'<div style="font:14px sans-serif"><p><b>{escape(self.headline)}</b></p>{pages_html}</div>'
+        # Pages are taller than the cells around them, so that they have a scroll bar of their own.
+        scrolled = f'<div tabindex="0" style="max-height:640px;overflow:auto">{pages_html}</div>'
+        return f'<div style="font:14px sans-serif"><p><b>{escape(self.headline)}</b></p>{scrolled}</div>'
 
 
 def view(doc_id: str, *, output: Path | str | None = None, page: int | None = None, dpi: int = 110) -> PageView:
@@ -69,7 +73,7 @@ def view(doc_id: str, *, output: Path | str | None = None, page: int | None = No
         raise DocumentError(result.error.message, code=result.error.code, remedy=result.error.remedy)
     bundle = read_bundle_as_shown(output_folder, doc_id)
     shown_pdf = load_shown_pdf(output_folder, bundle)
-    highlights_by_page = _collect_highlights(result, bundle)
+    highlights_by_page = collect_highlights(result, bundle)
     page_numbers = [page] if page is not None else sorted(highlights_by_page) or [1]
     return PageView(
         doc_id=doc_id,
@@ -81,11 +85,12 @@ def view(doc_id: str, *, output: Path | str | None = None, page: int | None = No
     )
 
 
-def _collect_highlights(result: DocumentResult, bundle: DocumentBundle) -> dict[int, list[_Highlight]]:
-    highlights_by_page: defaultdict[int, list[_Highlight]] = defaultdict(list)
+def collect_highlights(result: DocumentResult, bundle: DocumentBundle) -> dict[int, list[Highlight]]:
+    """Collect the places of open issues and of quotes that were found, by page."""
+    highlights_by_page: defaultdict[int, list[Highlight]] = defaultdict(list)
     for issue in result.open_issues:
         if issue.boxes and issue.found_page:
-            highlight = _Highlight("near", issue.boxes, f"{issue.severity.value} {issue.issue_id}: {issue.message}")
+            highlight = Highlight("near", issue.boxes, f"{issue.severity.value} {issue.issue_id}: {issue.message}")
             highlights_by_page[issue.found_page].append(highlight)
     locator = QuoteLocator(bundle)
     for segment in result.classification.segments if result.classification else ():
@@ -94,12 +99,12 @@ def _collect_highlights(result: DocumentResult, bundle: DocumentBundle) -> dict[
                 match = locator.locate(evidence.snippet, evidence.page)
                 if match.is_found and match.page_number:
                     caption = f"{presence.document_type.value} ({presence.presence_level.value}): “{evidence.snippet}”"
-                    highlights_by_page[match.page_number].append(_Highlight("found", match.boxes, caption))
+                    highlights_by_page[match.page_number].append(Highlight("found", match.boxes, caption))
     return highlights_by_page
 
 
 def _render_highlighted_page(
-    shown_pdf: Path | bytes, page_number: int, highlights: list[_Highlight], dpi: int
+    shown_pdf: Path | bytes, page_number: int, highlights: list[Highlight], dpi: int
 ) -> HighlightedPage:
     image = render_page(shown_pdf, page_number, dpi)
     for style, boxes, _ in highlights:

@@ -11,6 +11,7 @@ from traitlets import TraitType
 
 import widgets.workbench
 from widgets.case_panel import CasePanel
+from widgets.explorer import EXPLORER_ACTIONS, ExplorerPanel
 from widgets.field_panel import FieldPanel
 from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.page_pane import PagePane
@@ -23,6 +24,7 @@ from widgets.workbench import WORKBENCH_ACTIONS, TopBar
 README = Path(widgets.workbench.__file__).with_name("README.md").read_text()
 WIDGETS: tuple[type[ScreenWidget], ...] = (
     PressCounter, TypesWidget, CasePanelWidget, TopBar, QueuePanel, PagePane, CasePanel, FieldPanel, TemplatePanel, SegmentEditor, FaultPanel,
+    ExplorerPanel,
 )  # fmt: skip
 FROM_BROWSER = {"held"}
 
@@ -62,6 +64,7 @@ def test_no_widget_is_left_out() -> None:
     ("title", "actions"),
     [
         ("Messages that every case answers", set(WORKBENCH_ACTIONS)),
+        ("Messages of the explorer", set(EXPLORER_ACTIONS)),
         *((f"Messages of `{kind}` cases", set(controller.actions)) for kind, controller in CONTROLLER_BY_KIND.items()),
     ],
 )
@@ -70,7 +73,9 @@ def test_readme_lists_the_messages(title: str, actions: set[str]) -> None:
 
 
 def test_scripts_send_only_known_messages() -> None:
-    known = set(WORKBENCH_ACTIONS).union(*(controller.actions for controller in CONTROLLER_BY_KIND.values()))
+    known = {*WORKBENCH_ACTIONS, *EXPLORER_ACTIONS}.union(
+        *(controller.actions for controller in CONTROLLER_BY_KIND.values())
+    )
     for path in Path(widgets.workbench.__file__).parent.glob("*.js"):
         sent = re.findall(r'(?:action: |\b(?:send|once)\()"(\w+)"', path.read_text())
         assert set(sent) <= known, path.name

@@ -26,7 +26,8 @@ from evalkit.classification.vendors import (
     is_in_performing_lab_line,
     load_vendors,
 )
-from evalkit.core.package_tables import load_package_table
+from evalkit.core.grouping import group_by, group_pairs
+from evalkit.core.package_tables import PatternTable, load_package_table
 from evalkit.core.records import StrictRecord, describe_first_row_error
 from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Page
@@ -192,19 +193,10 @@ class LexiconReading:
     """Canonical names of the laboratories on the page, in order of appearance."""
 
 
+#: Forms of words, labels, lines and page counts.
+PATTERNS = PatternTable("evalkit.classification.offline", "page_patterns.toml")
 _TOP_LINE_COUNT, _MAX_TOP_LENGTH, _END_LINE_COUNT = 14, 1500, 4
 _MAX_TITLE_LENGTH, _MAX_TITLE_START, _TITLE_SIGN_WEIGHT = 110, 60, 2.0
-_TOKEN_PATTERN = re.compile(r"[^\W_]+(?:\(s\))?")
-_LABEL_SEPARATOR_PATTERN = re.compile(r"[/&,;(]|\b(?:and|or|AND|OR|And)\b")
-_LABEL_PATTERN = re.compile(r"[ \t]*(?:[-•*▪○·]|\(?\d{1,2}[.)]|\(?[A-Za-z][.)])?[ \t]*([^\n\t:]{2,70}?)[ \t]*(:|$)")
-_CAPITAL_LABEL_PATTERN = re.compile(r"[A-Z][A-Z0-9/&,()' -]{2,50}(?=:)")
-_CAPITAL_SENTENCE_PATTERN = re.compile(r"(?:^|(?<=[.:)]\s))[A-Z][A-Z/& -]{2,40}(?=\.\s)", re.MULTILINE)
-_CHECKBOX_PATTERN = re.compile(r"\s*(?:[^\w\s\"'(*=#-]|[*-]\s|_{2,}|\( ?\))")
-_PAGE_COUNT_PATTERN = re.compile(r"(?i)\b(?:page|pg|p)\b\.?\s*0*(\d{1,4})\s*(?:of|/)\s*0*(\d{1,4})\b")
-_RECORD_NUMBER_PATTERN = re.compile(
-    r"(?i)\b(?:accession|document id|report id|case|specimen id|order|requisition)\b(?:\s+(?:id|no|number|#))?\s*[.:#]+\s*"
-    r"(?=[\w-]*\d)([\w-]{4,})"
-)
 _TITLE_SMALL_WORDS = {
     "a",
     "an",
@@ -262,11 +254,17 @@ def apply_lexicon(page: Page) -> LexiconReading:
         furniture_spans=furniture,
         top_lines=tuple(page.text[start:end].strip() for start, end in top_spans),
         beginning_signs=_find_beginning_signs(page.text, furniture, cues, lexicon),
-        pagination_marks=tuple((int(match[1]), int(match[2])) for match in _PAGE_COUNT_PATTERN.finditer(page.text)),
-        record_numbers=frozenset(match[1].lower() for match in _RECORD_NUMBER_PATTERN.finditer(page.text)),
+        pagination_marks=tuple((int(match[1]), int(match[2])) for match in PATTERNS["page_count"].finditer(page.text)),
+        record_numbers=frozenset(match[1].lower() for match in PATTERNS["record_number"].finditer(page.text)),
         is_signed_off=_has_sign_off_at_end(page.text, furniture, lexicon),
         vendors=_find_vendors(page, block_spans),
     )
+
+
+def describe_cue(cue: CueMatch) -> str:
+    """Name a match: its phrase, or its group, because a pattern's match could be anything on the page."""
+    is_phrase = cue.term in load_lexicon().groups_by_id[cue.group_id].phrases
+    return f"{cue.term!r} ({cue.zone})" if is_phrase else cue.group_id
 
 
 def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
@@ -275,9 +273,7 @@ def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
     All repeats of a term together add at most its weight again; a group adds at most ``max_page_weight``.
     """
     groups_by_id = load_lexicon().groups_by_id
-    weights_by_term: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for cue in cues:
-        weights_by_term[cue.group_id, cue.term].append(cue.weight)
+    weights_by_term = group_pairs(((cue.group_id, cue.term), cue.weight) for cue in cues)
     scores_by_group: dict[str, float] = defaultdict(float)
     for (group_id, _), weights in weights_by_term.items():
         scores_by_group[group_id] += weights[0] * (2 - 0.5 ** (len(weights) - 1))
@@ -290,10 +286,6 @@ def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
 # ---------------------------------------------------------------------------------------------------- loading
 
 
-#: ``\b`` and the fixed letters after it, none of them repeated, optional or an alternative.
-_WORD_START_PATTERN = re.compile(r"\\b((?:\w|(?<=\w) (?=\w)|\\\.)+)(?![?*+{|\w])")
-
-
 def rewrite_word_start_for_speed(pattern: str) -> str:
     r"""Rewrite a pattern of ``\b`` and letters as an equal, faster one.
 
@@ -302,16 +294,13 @@ def rewrite_word_start_for_speed(pattern: str) -> str:
     >>> print(*map(rewrite_word_start_for_speed, (r"\brs\d{4,}", r"\bcolou?r", r"\b(?:rs|chr)\d")))
     rs(?<=\brs)\d{4,} \bcolou?r \b(?:rs|chr)\d
     """
-    match = _WORD_START_PATTERN.match(pattern)
+    match = PATTERNS["word_start"].match(pattern)
     return f"{match[1]}(?<=\\b{match[1]}){pattern[match.end() :]}" if match else pattern
 
 
 def _index_by_first_word(phrases: Iterable[tuple[str, V]]) -> dict[str, tuple[tuple[tuple[str, ...], V], ...]]:
-    rows_by_word: dict[str, list[tuple[tuple[str, ...], V]]] = defaultdict(list)
-    for phrase, value in phrases:
-        words = tuple(phrase.split(" "))
-        rows_by_word[words[0]].append((words, value))
-    return {first: tuple(rows) for first, rows in rows_by_word.items()}
+    rows = ((tuple(phrase.split(" ")), value) for phrase, value in phrases)
+    return {first: tuple(group) for first, group in group_by(rows, lambda row: row[0][0]).items()}
 
 
 # ------------------------------------------------------------------------------------------------ places on a page
@@ -319,7 +308,7 @@ def _index_by_first_word(phrases: Iterable[tuple[str, V]]) -> dict[str, tuple[tu
 
 def _tokenise(text: str) -> list[TokenSpan]:
     """Split a text into words in lower case without plural s, with their places."""
-    return [(_normalise_word(match[0]), *match.span()) for match in _TOKEN_PATTERN.finditer(text)]
+    return [(_normalise_word(match[0]), *match.span()) for match in PATTERNS["token"].finditer(text)]
 
 
 @lru_cache(maxsize=8192)  # nearly all words of a document were in the previous document too
@@ -373,7 +362,7 @@ def _find_title_spans(text: str, top_spans: Iterable[Span]) -> list[Span]:
         (start, end)
         for start, end in top_spans
         if end - start <= _MAX_TITLE_LENGTH
-        and not _CHECKBOX_PATTERN.match(text, start)
+        and not PATTERNS["checkbox"].match(text, start)
         and _is_title_like(text[start:end])
     ]
 
@@ -390,14 +379,14 @@ def _find_heading_starts_and_ends(page: Page, block_spans: Iterable[tuple[int, S
     """
     text = page.text
     # match at each line's start, because search would try every character of a long line
-    line_matches = [_LABEL_PATTERN.match(text, start, end) for start, end in _split_line_spans(text)]
+    line_matches = [PATTERNS["label"].match(text, start, end) for start, end in _split_line_spans(text)]
     label_spans = [
         match.span(1)
         for match in line_matches
         if match and len(match[1].split()) <= 8 and (match[2] or _is_title_like(match[1]))
     ]
-    label_spans += [match.span() for match in _CAPITAL_LABEL_PATTERN.finditer(text)]
-    label_spans += [match.span() for match in _CAPITAL_SENTENCE_PATTERN.finditer(text)]
+    label_spans += [match.span() for match in PATTERNS["capital_label"].finditer(text)]
+    label_spans += [match.span() for match in PATTERNS["capital_sentence"].finditer(text)]
     label_spans += [span for number, span in block_spans if page.blocks[number].type == "heading"]
     starts: set[int] = set()
     ends: set[int] = set()
@@ -411,11 +400,11 @@ def _find_heading_starts_and_ends(page: Page, block_spans: Iterable[tuple[int, S
 def _split_label(text: str, start: int, end: int) -> Iterator[Span]:
     cut_spans = [
         (start, start),
-        *(match.span() for match in _LABEL_SEPARATOR_PATTERN.finditer(text, start, end)),
+        *(match.span() for match in PATTERNS["label_separator"].finditer(text, start, end)),
         (end, end),
     ]
     for (_, part_start), (part_end, _) in pairwise(cut_spans):
-        word_spans = [match.span() for match in _TOKEN_PATTERN.finditer(text, part_start, part_end)]
+        word_spans = [match.span() for match in PATTERNS["token"].finditer(text, part_start, part_end)]
         if word_spans:
             yield word_spans[0][0], word_spans[-1][1]
 

@@ -9,14 +9,13 @@ probability of a new document at each page break.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-from evalkit.classification.offline.lexicon import LexiconReading
+from evalkit.classification.offline.lexicon import PATTERNS, LexiconReading
 from evalkit.classification.offline.type_scoring import ScoredPage
 from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import IdentifierKind, Page
@@ -46,11 +45,6 @@ _BEGINNING_SIGN_IDS = frozenset(
         "salutation", "cover-sheet",
     }
 )  # fmt: skip
-_CONTINUED_PATTERN = re.compile(r"(?i)\bcont(?:inued|'d|d\.)")
-_NUMBERED_LINE_PATTERN = re.compile(r"[ \t]*\(?(\d{1,2})[.)][ \t]")
-_SENTENCE_END_PATTERN = re.compile(r"[.!?:;)\]\"'_]\s*$")
-_DIGITS_PATTERN = re.compile(r"\d+")
-_MASKED_PAGE_COUNT_PATTERN = re.compile(r"(?i)\b(?:page|pg|p)\b\.?\s*#(?:\s*(?:of|/)\s*#)?")
 _PERSON_IDENTIFIER_KINDS: frozenset[IdentifierKind] = frozenset({"patient", "date_of_birth", "mrn"})
 
 #: All signs at a page break, with the weights (log odds for a new document) used before any were learned.
@@ -395,22 +389,22 @@ def _has_furniture_containing(page: Page, texts: Sequence[str]) -> bool:
 def _detect_text_signs(previous_reading: LexiconReading, reading: LexiconReading) -> dict[str, bool]:
     top_lines = reading.top_lines
     bottom_line = _get_last_line(previous_reading)
-    first_lines = [_DIGITS_PATTERN.sub("#", lines[0]) for lines in (top_lines, previous_reading.top_lines) if lines]
+    first_lines = [PATTERNS["digits"].sub("#", lines[0]) for lines in (top_lines, previous_reading.top_lines) if lines]
     first_numbers = _find_list_numbers(top_lines[:2])
     last_numbers = _find_list_numbers(previous_reading.page.text.split("\n"))
     return {
         "mid-sentence": bool(top_lines) and top_lines[0][0].islower(),
         "sentence-open-before": len(bottom_line) > _SHORT_LINE_LENGTH
-        and not _SENTENCE_END_PATTERN.search(bottom_line)
+        and not PATTERNS["sentence_end"].search(bottom_line)
         and not previous_reading.is_signed_off,
         "list-goes-on": bool(first_numbers and last_numbers) and first_numbers[0] == last_numbers[-1] + 1,
-        "continued": any(_CONTINUED_PATTERN.search(line) for line in top_lines[:4]),
+        "continued": any(PATTERNS["continued"].search(line) for line in top_lines[:4]),
         "same-top-line": len(first_lines) == 2 and first_lines[0] == first_lines[1],
     }
 
 
 def _find_list_numbers(lines: Iterable[str]) -> list[int]:
-    return [int(match[1]) for line in lines if (match := _NUMBERED_LINE_PATTERN.match(line))]
+    return [int(match[1]) for line in lines if (match := PATTERNS["numbered_line"].match(line))]
 
 
 def _get_last_line(reading: LexiconReading) -> str:
@@ -449,7 +443,7 @@ def _measure_text_bottom(page: Page) -> float | None:
 def _collect_masked_furniture_lines(page: Page) -> set[str]:
     """Return headers and footers with numbers masked; page counts alone are left out."""
     lines = (
-        _MASKED_PAGE_COUNT_PATTERN.sub("", _DIGITS_PATTERN.sub("#", block.text))
+        PATTERNS["masked_page_count"].sub("", PATTERNS["digits"].sub("#", block.text))
         for block in page.blocks
         if block.furniture
     )

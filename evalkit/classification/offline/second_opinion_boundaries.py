@@ -19,6 +19,7 @@ from rapidfuzz import fuzz
 
 from evalkit.classification.offline.second_opinion_types import measure_type_signs_on_pages
 from evalkit.classification.schema import ClassificationOutput, DocumentType, PresenceLevel, Segment
+from evalkit.core.package_tables import PatternTable
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import get_body_text
 from evalkit.documents.identity.file_persons import (
@@ -55,47 +56,11 @@ class BoundarySign:
     quote: str | None = None
 
 
-def _compile_pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
-
-
-_DATE_PATTERN = _compile_pattern(rf"(?<![\w/.-]){WRITTEN_DATE_PATTERN}")
-_BIRTH_PATTERN = _compile_pattern(r"\b(?:d\.?o\.?b|birth|born)\b")
-#: Label with a colon, or short line of words without other punctuation.
-_HEADING_PATTERN = _compile_pattern(r"^[ \t]*([^\W\d_][^\n:.,;]{2,40}?)(?:[ \t]*:|[ \t]*$)")
-_CONCLUSION_PATTERN = _compile_pattern(
-    r"\b(?:impression|conclusions?|opinion|plan|diagnos[ie]s|recommendations?|interpretation)\b"
-)
-_CONCLUSION_HEADING_PATTERN = _compile_pattern(
-    r"(?:^|[.] )[ \t]*(?:[a-z]+ ){0,2}(impression|conclusion|opinion|plan|diagnosis|interpretation)\b[^\n:.]{0,20}(?::|$)"
+PATTERNS = PatternTable(
+    "evalkit.classification.offline", "second_opinion_boundaries.toml", written_date=WRITTEN_DATE_PATTERN
 )
 _MIN_RUNNING_PAGES, _MAX_COUNTS_A_LINE = 3, 4
 _MIN_REPEATED_HEADINGS, _MAX_HEADING_WORDS, _TITLE_LINES = 2, 8, 4
-_PAGE_COUNT_PATTERN = _compile_pattern(
-    r"\b(?:page|pg)\b[.:]?[ ]?(\d{1,3}) ?(?:of|/) ?(\d{1,3})\b|\bp\.? ?(\d{1,3}) of (\d{1,3})\b"
-)
-_TITLE_PATTERN = _compile_pattern(
-    r"(?:[\w'&/,()-]+ ){0,5}(?:report|note|summary|letter|consultation|consent|requisition|authori[sz]ation|questionnaire"
-    r"|order form|request form|cover sheet|history and physical|evaluation|release of (?:health |medical )?information"
-    r"|(?:blood count|metabolic panel|lipid panel|urinalysis)(?: [\w-]+){0,2}|prescription|statement of account)"
-    r"(?: (?:form|for [\w ]{3,40}|to (?:release|disclose|use) [\w ,]{3,60}|of [\w ]{3,40}))?(?:\s*[:#-].{0,30}[^.])?"
-)
-_ADDRESS_PATTERN = _compile_pattern(
-    r"\b(?:tel|phone|telephone|main|ph|fax)\b\W{0,3}[+(]?\d[\d ().-]{7,}\d"
-    r"|\b\d{2,5} (?:[NSEW]\.? )?(?:[A-Z][\w.']+ ){1,4}(?:street|st|drive|dr|avenue|ave|road|rd|blvd|boulevard|lane|ln|way|court|parkway|pkwy)\b"
-)
-_OPENING_PATTERN = _compile_pattern(
-    r"(?:chief complaint|reason for (?:the )?(?:visit|exam\w*|consult\w*|referral|admission)|history of present illness"
-    r"|pre-?operative diagnos[ie]s|admi(?:ssion|tting) diagnos[ie]s|date of (?:admission|service|procedure|consultation)"
-    r"|subjective|exam(?:ination)?|indications?|clinical (?:history|information|indication)|specimens?(?: submitted)?|technique"
-    r"|type of (?:test|exam\w*)|history|identifying data|cc|hpi|procedures?|final diagnos[ie]s|patient information|to)\s*(?:/[\w /]+)?:"
-    r"|(?:dear|re:|document id:?|date created)\b|(?:chief complaint|subjective)\W*$|this is an? (?:\d|[\w-]+[ -](?:aged|year|month))|s -"
-)
-_CLOSING_PATTERN = _compile_pattern(
-    r"\b(?:electronically )?signed (?:by|on)\b|\b(?:sincerely|best regards|yours truly|respectfully)\b|\bdictated (?:by|but)\b"
-    r"|\bend of (?:report|document)\b|^\s*(?:d|t|dd|dt):\s*\d|\bcc:\s"
-)
-_CONTINUED_PATTERN = _compile_pattern(r"\b(?:continued|cont'd|contd)\b")
 #: Maximum length of a title, and of a quote from a line.
 _MAX_TITLE_LENGTH = 80
 #: Minimum number of letters of a running line that can be compared.
@@ -258,7 +223,7 @@ def find_pagination_marks(text: str) -> tuple[tuple[int, int, str], ...]:
     return tuple(
         (int(match[1] or match[3]), int(match[2] or match[4]), line)
         for line in edge_lines
-        for match in islice(_PAGE_COUNT_PATTERN.finditer(line), _MAX_COUNTS_A_LINE)
+        for match in islice(PATTERNS["page_count"].finditer(line), _MAX_COUNTS_A_LINE)
     )
 
 
@@ -361,18 +326,13 @@ def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
         yield BoundarySign(1.0, "may be about another patient")
 
 
-#: Accession numbers of sequences and variants in public databases (RefSeq, LRG, Ensembl, CCDS, dbSNP), which are
-#: ignored.
-_SEQUENCE_NAME_PATTERN = re.compile(r"(?:[NX][CGMPRTW]_?|LRG_|ENS[A-Z]{1,4}|CCDS|rs)\d", re.IGNORECASE)
-
-
 def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
     numbers, previous_numbers = (
         {
             number.normal: number.value
             for compared_page in pages
             for number in compared_page.identifiers
-            if number.kind == "accession" and not _SEQUENCE_NAME_PATTERN.match(number.value)
+            if number.kind == "accession" and not PATTERNS["sequence_name"].match(number.value)
         }
         for pages in ([page], previous_pages)
     )
@@ -426,8 +386,8 @@ def _map_head_dates_to_text(page: Page) -> dict[str, str]:
     written_dates = [
         match.group()
         for line in _split_lines(page.text)[:_HEAD_LINES]
-        if not _BIRTH_PATTERN.search(line) or len(_DATE_PATTERN.findall(line)) > 1
-        for match in _DATE_PATTERN.finditer(line)
+        if not PATTERNS["birth"].search(line) or len(PATTERNS["date"].findall(line)) > 1
+        for match in PATTERNS["date"].finditer(line)
     ]
     parsed_dates = {date.iso: written for written in written_dates if (date := parse_written_date(written))}
     return {iso: written for iso, written in parsed_dates.items() if iso not in birth_dates}
@@ -452,21 +412,21 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
             1.0 if _is_note(previous_pages[0]) else 2.0,
             f"has a second conclusion ({', '.join(sorted(repeated_conclusions))})",
         )
-    headings_before = [match[1] for match in _HEADING_PATTERN.finditer(previous_pages[-1].text)]
+    headings_before = [match[1] for match in PATTERNS["heading"].finditer(previous_pages[-1].text)]
     first_line = next(iter(_split_lines(page.text)), "")
-    if headings_before and _CONCLUSION_PATTERN.search(headings_before[-1]) and _is_heading_like(first_line):
+    if headings_before and PATTERNS["conclusion"].search(headings_before[-1]) and _is_heading_like(first_line):
         yield BoundarySign(1.0, "comes after a conclusion", first_line)
 
 
 @lru_cache(maxsize=512)
 def _find_conclusions(text: str) -> frozenset[str]:
-    return frozenset(match[1].casefold() for match in _CONCLUSION_HEADING_PATTERN.finditer(text))
+    return frozenset(match[1].casefold() for match in PATTERNS["conclusion_heading"].finditer(text))
 
 
 @lru_cache(maxsize=512)
 def _find_headings(text: str) -> frozenset[str]:
     """Find headings below the page's head, without labels that repeat in rows."""
-    counts = Counter(match[1].strip().casefold() for match in _HEADING_PATTERN.finditer(text))
+    counts = Counter(match[1].strip().casefold() for match in PATTERNS["heading"].finditer(text))
     head = "\n".join(_split_lines(text)[: _HEAD_LINES // 2]).casefold()
     return frozenset(heading for heading, count in counts.items() if count == 1 and heading not in head)
 
@@ -496,20 +456,20 @@ def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[
         (
             line
             for line in head_lines[:4]
-            if _ADDRESS_PATTERN.search(line) and _normalise_line(line) not in last_head_lines
+            if PATTERNS["address"].search(line) and _normalise_line(line) not in last_head_lines
         ),
         None,
     )
     is_dated = _has_report_date(page) and not _has_report_date(previous_pages[-1])
     title = next((line for line in new_lines[:6] if _is_title(line)), None)
-    opening = next((line[:_MAX_TITLE_LENGTH] for line in new_lines[:4] if _OPENING_PATTERN.match(line)), None)
+    opening = next((line[:_MAX_TITLE_LENGTH] for line in new_lines[:4] if PATTERNS["opening"].match(line)), None)
     head_signs = (
         BoundarySign(3.0 if is_dated else 2.0, "has a new letterhead", address),
         BoundarySign(2.0, "has a title", title),
         BoundarySign(1.5, "begins with words that usually open a document", opening),
     )
     yield from (sign for sign in head_signs if sign.quote)
-    if any(_CONTINUED_PATTERN.search(line) for line in head_lines):
+    if any(PATTERNS["continued"].search(line) for line in head_lines):
         yield BoundarySign(-3.0, "says that it is continued")
 
 
@@ -523,7 +483,7 @@ def _normalise_line(line: str) -> str:
 
 def _is_title(line: str) -> bool:
     """Return True if the line is short and capitalised like a title."""
-    if len(line) > _MAX_TITLE_LENGTH or not _TITLE_PATTERN.fullmatch(line):
+    if len(line) > _MAX_TITLE_LENGTH or not PATTERNS["title"].fullmatch(line):
         return False
     long_words = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
     return sum(word[0].isupper() for word in long_words) >= max(1, len(long_words) - 1)
@@ -531,7 +491,7 @@ def _is_title(line: str) -> bool:
 
 def _compare_page_ends(previous_page: Page, page: Page) -> Iterator[BoundarySign]:
     tail = "\n".join(_split_lines(get_body_text(previous_page))[-_FOOT_LINES:])
-    if _CLOSING_PATTERN.search(tail):
+    if PATTERNS["closing"].search(tail):
         yield BoundarySign(1.0, "comes after a signature or greeting")
     first_text = next(
         (block.text for block in page.visible_blocks if not block.furniture and block.text.strip()), page.text

@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -162,28 +163,29 @@ def _run_check_as_faults(file_name: str, check: Callable[[], Iterable[IntegrityF
         yield IntegrityFault(file_name, error.message, error.remedy)
 
 
-def _run_check_under_lock(
+def _check_each(
+    list_subjects: Callable[[OutputFolder], Iterable[str]],
+    name_file: Callable[[str], str],
+    find_faults: Callable[[OutputFolder, str], Iterable[IntegrityFault]],
     output_folder: OutputFolder,
-    case_id: str,
-    file_name: str,
-    check: Callable[[OutputFolder, str], Iterable[IntegrityFault]],
-) -> list[IntegrityFault]:
-    with hold_case_write_lock(output_folder, case_id):
-        return list(_run_check_as_faults(file_name, partial(check, output_folder, case_id)))
+    _index: OutputIndex,
+    *,
+    is_locked: bool = False,
+) -> Iterator[IntegrityFault]:
+    """Check all files of one kind, which ``list_subjects`` lists by name, document or case.
+
+    ``is_locked``: the case's write lock is held meanwhile.
+    """
+    for subject in list_subjects(output_folder):
+        with hold_case_write_lock(output_folder, subject) if is_locked else nullcontext():
+            yield from list(_run_check_as_faults(name_file(subject), partial(find_faults, output_folder, subject)))
 
 
 # -------------------------------------------------------------------------------------------------- documents
 
 
-def _check_documents(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    for name in output_folder.list_json_files(RESULTS_FOLDER):
-        yield from _run_check_as_faults(name, partial(_check_document, output_folder, PurePath(name).stem))
-    for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
-        yield from _run_check_as_faults(name, partial(_check_extractions, output_folder, name))
-
-
-def _check_document(output_folder: OutputFolder, doc_id: str) -> Iterator[IntegrityFault]:
-    name = result_file_name(doc_id)
+def _check_document(output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
+    doc_id = PurePath(name).stem
     result = read_result(output_folder, doc_id)
     if result.doc_id != doc_id:
         yield IntegrityFault(name, "it names another document than its file name", "Run the document with --fresh.")
@@ -206,11 +208,6 @@ def _check_extractions(output_folder: OutputFolder, name: str) -> Iterator[Integ
 
 
 # ---------------------------------------------------------------------------------------------------- reviews
-
-
-def _check_reviews(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
-        yield from _run_check_under_lock(output_folder, case_id, f"{REVIEWS_FOLDER}/{case_id}", _check_review_chain)
 
 
 def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
@@ -261,15 +258,15 @@ def _check_reviewed_packet(
 # ----------------------------------------------------------------------------------------------- ground truth
 
 
-def _check_ground_truths(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+def _list_ids_with_ground_truth(output_folder: OutputFolder) -> list[str]:
+    """List the cases and documents that have ground truth or should have it."""
     reviewable_ids = {*list_case_ids_with_packet(output_folder), *output_folder.list_subfolder_names(REVIEWS_FOLDER)}
     truth_ids = {
         PurePath(name).name.removeprefix("gt_").removesuffix(".json")
         for name in output_folder.list_json_files(GROUND_TRUTH_FOLDER)
     }
     result_ids = {PurePath(name).stem for name in output_folder.list_json_files(RESULTS_FOLDER)}
-    for case_id in sorted({get_base_case_id(known_id) for known_id in reviewable_ids} | truth_ids | result_ids):
-        yield from _run_check_under_lock(output_folder, case_id, ground_truth_file_name(case_id), _check_ground_truth)
+    return sorted({get_base_case_id(known_id) for known_id in reviewable_ids} | truth_ids | result_ids)
 
 
 def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
@@ -351,11 +348,8 @@ def _get_accepted_at_and_probability(stored_truth: Mapping[str, Any]) -> tuple[s
 # ---------------------------------------------------------------------------------------------- other files
 
 
-def _check_packets(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    for name in list_stray_attention_check_files(output_folder):
-        yield IntegrityFault(name, "it belongs to no attention check", "Move the file out of the output folder.")
-    for case_id in list_case_ids_with_packet(output_folder):
-        yield from _run_check_under_lock(output_folder, case_id, packet_file_name(case_id), _check_packet)
+def _report_stray_file(_output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
+    yield IntegrityFault(name, "it belongs to no attention check", "Move the file out of the output folder.")
 
 
 def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
@@ -395,20 +389,18 @@ def _check_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> It
         yield IntegrityFault(*damage, _RESTORE_REMEDY)
 
 
-def _check_draws_labels_and_roster(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    yield from _run_check_as_faults(SAMPLE_DRAWS_FOLDER, partial(_check_sample_draws, output_folder))
-    yield from _run_check_as_faults(
-        PRODUCTION_LABELS_FILE, partial(_check_readable, partial(read_stored_production_labels, output_folder))
+def _check_labels_and_roster(output_folder: OutputFolder, name: str) -> tuple[IntegrityFault, ...]:
+    """Read a file whose damage is an error. StoreError."""
+    read_file = (
+        ReviewerRoster(output_folder).list_reviewers
+        if name == ROSTER_FILE
+        else partial(read_stored_production_labels, output_folder)
     )
-    yield from _run_check_as_faults(ROSTER_FILE, partial(_check_readable, ReviewerRoster(output_folder).list_reviewers))
-
-
-def _check_readable(read_file: Callable[[], object]) -> tuple[IntegrityFault, ...]:
     read_file()
     return ()
 
 
-def _check_sample_draws(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
+def _check_sample_draws(output_folder: OutputFolder, _folder: str) -> Iterator[IntegrityFault]:
     for number, draw in enumerate(read_all_draws(output_folder), 1):
         doc_ids = {doc_id for stratum in draw.strata for doc_id in stratum.probability}
         if lost_ids := sorted(stratum for stratum in doc_ids if not output_folder.has_file(result_file_name(stratum))):
@@ -428,26 +420,18 @@ def _check_no_symlinks(output_folder: OutputFolder, _index: OutputIndex) -> Iter
             yield IntegrityFault(name, "it is a link", "Replace the link with the file that it leads to.")
 
 
-def _check_events(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    yield from _run_check_as_faults(EVENTS_FOLDER, partial(_check_event_chain, output_folder))
-
-
-def _check_event_chain(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
+def _check_event_chain(output_folder: OutputFolder, _folder: str) -> Iterator[IntegrityFault]:
     for name in find_changed_events(output_folder):
         yield IntegrityFault(name, "the event after it was recorded with another SHA-256", _RESTORE_REMEDY)
     for error in find_changed_promotions(output_folder):
         yield IntegrityFault(SITE_WEIGHTS_FOLDER, error.message, error.remedy)
 
 
-def _check_purges(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+def _check_purge_records(output_folder: OutputFolder, _folder: str) -> Iterator[IntegrityFault]:
     if output_folder.has_file(PURGE_INTENT_FILE):
         yield IntegrityFault(
             PURGE_INTENT_FILE, "a purge is unfinished", "Run `evalkit purge` without a name to finish it."
         )
-    yield from _run_check_as_faults(PURGE_RECORDS_FOLDER, partial(_check_purge_records, output_folder))
-
-
-def _check_purge_records(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
     previous_sha256 = None
     for number, record in enumerate(read_purge_records(output_folder), 1):
         name = purge_record_file_name(number)
@@ -497,14 +481,23 @@ def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> It
 
 
 _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], ...] = (
-    _check_documents,
-    _check_reviews,
-    _check_ground_truths,
-    _check_packets,
-    _check_draws_labels_and_roster,
+    partial(_check_each, lambda folder: folder.list_json_files(RESULTS_FOLDER), str, _check_document),
+    partial(_check_each, lambda folder: folder.list_json_files(EXTRACTIONS_FOLDER), str, _check_extractions),
+    partial(
+        _check_each,
+        lambda folder: folder.list_subfolder_names(REVIEWS_FOLDER),
+        lambda case_id: f"{REVIEWS_FOLDER}/{case_id}",
+        _check_review_chain,
+        is_locked=True,
+    ),
+    partial(_check_each, _list_ids_with_ground_truth, ground_truth_file_name, _check_ground_truth, is_locked=True),
+    partial(_check_each, list_stray_attention_check_files, str, _report_stray_file),
+    partial(_check_each, list_case_ids_with_packet, packet_file_name, _check_packet, is_locked=True),
+    partial(_check_each, lambda _: (SAMPLE_DRAWS_FOLDER,), str, _check_sample_draws),
+    partial(_check_each, lambda _: (PRODUCTION_LABELS_FILE, ROSTER_FILE), str, _check_labels_and_roster),
     _check_no_symlinks,
-    _check_purges,
-    _check_events,
+    partial(_check_each, lambda _: (PURGE_RECORDS_FOLDER,), str, _check_purge_records),
+    partial(_check_each, lambda _: (EVENTS_FOLDER,), str, _check_event_chain),
     _check_review_heads,
     _check_foreign_files,
 )
