@@ -165,7 +165,7 @@ def test_expert_sets_the_sixth_type_by_its_key(folder: Path, screen: Screen, sho
     screen.shot(shots, "own_types_case")
     screen.page.keyboard.press("g")
     sheet = screen.page.get_by_role("dialog", name="all pages")
-    expect(sheet.get_by_role("button", name="Operative Note6", exact=True)).to_be_visible()
+    expect(sheet.locator("header button", has_text="Operative Note")).to_be_visible()
     screen.shot(shots, "own_types_all_pages")
     screen.page.keyboard.press("g")
     expect(sheet).to_be_hidden()
