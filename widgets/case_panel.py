@@ -10,9 +10,10 @@ import traitlets
 
 from evalkit.classification.schema import PresenceLevel, Segment
 from evalkit.classification.v4_evidence_quality import describe_evidence_quality_score, score_evidence
+from evalkit.core.wording import format_page_numbers
 from evalkit.issue import Issue, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
-from evalkit.review.case import HighlightStyle, count_issues, count_questions, format_page_numbers
+from evalkit.review.case import HighlightStyle, count_issues, count_questions
 from evalkit.review.ground_truth import Review
 from evalkit.review.issue_context import ContextParagraph
 from evalkit.review.kinds.extraction import FOUND_VERDICTS

@@ -6,12 +6,11 @@ the lexicon and learned terms; for a match of a pattern only the pattern's group
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalkit.classification.offline.lexicon import load_lexicon
+from evalkit.classification.offline.lexicon import describe_cue
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights
 from evalkit.classification.offline.page_segmentation import PageSegmentation, segment_pages
 from evalkit.classification.offline.type_scoring import (
@@ -21,6 +20,8 @@ from evalkit.classification.offline.type_scoring import (
     read_page_for_scoring,
 )
 from evalkit.classification.schema import DocumentType, Segment
+from evalkit.core.grouping import group_pairs
+from evalkit.core.wording import format_page_range
 from evalkit.documents.bundle import DocumentBundle
 
 _MAX_REASONS = 5
@@ -117,11 +118,8 @@ def _explain_segment(pages: Sequence[ScoredPage]) -> SegmentExplanation:
 
 
 def _index_pages_by_term(pages: Sequence[ScoredPage]) -> dict[str, tuple[int, ...]]:
-    numbers_by_term: dict[str, dict[int, None]] = defaultdict(dict)
-    for page in pages:
-        for term in page.terms:
-            numbers_by_term[term].setdefault(page.lexicon_reading.page.page_num)
-    return {term: tuple(page_numbers) for term, page_numbers in numbers_by_term.items()}
+    numbers_by_term = group_pairs((term, page.lexicon_reading.page.page_num) for page in pages for term in page.terms)
+    return {term: tuple(dict.fromkeys(page_numbers)) for term, page_numbers in numbers_by_term.items()}
 
 
 def _rank_reasons(
@@ -169,14 +167,15 @@ def collect_lexicon_reasons(
     bundle: DocumentBundle, first_page: int, last_page: int, kind: DocumentType
 ) -> list[WeightedReason]:
     """Collect the lexicon's matches for a type on these pages, heaviest first."""
-    groups_by_id = load_lexicon().groups_by_id
-    pages_by_cue: dict[tuple[float, str], dict[int, None]] = defaultdict(dict)
-    for page in bundle.iter_pages(first_page, last_page):
-        for cue in read_page_for_scoring(page).lexicon_reading.cues:
-            if cue.document_type is kind:
-                label = f"{cue.term!r} ({cue.zone})" if cue.term in groups_by_id[cue.group_id].phrases else cue.group_id
-                pages_by_cue[cue.weight, label].setdefault(page.page_num)
-    return _sort_reasons(WeightedReason(label, weight, tuple(pages)) for (weight, label), pages in pages_by_cue.items())
+    pages_by_cue = group_pairs(
+        ((cue.weight, describe_cue(cue)), page.page_num)
+        for page in bundle.iter_pages(first_page, last_page)
+        for cue in read_page_for_scoring(page).lexicon_reading.cues
+        if cue.document_type is kind
+    )
+    return _sort_reasons(
+        WeightedReason(label, weight, tuple(dict.fromkeys(pages))) for (weight, label), pages in pages_by_cue.items()
+    )
 
 
 def explain_as_text_lines(bundle: DocumentBundle, segments: Iterable[Segment]) -> Iterator[str]:
@@ -216,8 +215,6 @@ def _format_reason(reason: WeightedReason) -> str:
 
 def _format_page_numbers(page_numbers: Iterable[int]) -> str:
     number_list = list(page_numbers)
-    if len(number_list) == 1:
-        return f"page {number_list[0]}"
     if number_list == list(range(number_list[0], number_list[-1] + 1)):
-        return f"pages {number_list[0]}–{number_list[-1]}"
+        return format_page_range(number_list[0], number_list[-1])
     return "pages " + ", ".join(map(str, number_list))

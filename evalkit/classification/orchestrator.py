@@ -283,21 +283,16 @@ class RetryOrchestrator:
         offline_issues: list[Issue] = []
         questions_by_agent: dict[str, list[Question[Any]]] = {}
         for verifier in verifiers:
-            questions_by_agent[verifier.agent] = []
-            found_issues = await self._run_verifier_step(verifier, partial(find_rule_issues, verifier, answer, bundle))
-            rule_issues += found_issues
-            if verifier in self._own_verifiers and any(map(is_agent_failure_issue, found_issues)):
-                continue
-            build_questions = partial(verifier.questions, answer, bundle, (1, bundle.total_pages))
-            questions, failures = await self._run_verifier_step(
-                verifier, partial(run_step_or_build_failure, verifier, build_questions)
-            )
-            rule_issues += failures
+            questions: list[Question[Any]] = []
+            found_issues, failures = await self._run_step(verifier, partial(find_rule_issues, verifier, answer, bundle))
+            if not failures:
+                build_questions = partial(verifier.questions, answer, bundle, (1, bundle.total_pages))
+                questions, failures = await self._run_step(verifier, build_questions)
+            rule_issues += [*found_issues, *failures]
             questions_by_agent[verifier.agent] = questions
             if questions and self._include_rule_findings:
-                find_issues = partial(find_offline_issues, verifier, questions)
-                found_issues, failures = await self._run_verifier_step(
-                    verifier, partial(run_step_or_build_failure, verifier, find_issues)
+                found_issues, failures = await self._run_step(
+                    verifier, partial(find_offline_issues, verifier, questions)
                 )
                 offline_issues += [*found_issues, *failures]
         computed_issues = [*rule_issues, *offline_issues]
@@ -329,12 +324,13 @@ class RetryOrchestrator:
             ]
         return [*computed_issues, *drop_model_issues_covered_by_rules(computed_issues, model_issues)]
 
-    async def _run_verifier_step(self, verifier: Verifier, step: Callable[[], T]) -> T:
-        """Run a step of a verifier; a site's verifier runs in a thread.
+    async def _run_step(self, verifier: Verifier, step: Callable[[], Iterable[T]]) -> tuple[list[T], list[Issue]]:
+        """Run a step of a verifier: return its items, or the issue that says why it failed.
 
-        Waiting for the site's process must not block other documents.
+        A site's verifier runs in a thread: waiting for its process must not block other documents.
         """
-        return await asyncio.to_thread(step) if verifier in self._own_verifiers else step()
+        run = partial(run_step_or_build_failure, verifier, step)
+        return await asyncio.to_thread(run) if verifier in self._own_verifiers else run()
 
     async def _ask_verifiers(
         self,
@@ -362,13 +358,9 @@ class RetryOrchestrator:
                 def build_questions() -> list[Question[Any]]:
                     return [question for pages in page_ranges for question in verifier.questions(answer, bundle, pages)]
 
-                questions, failures = await self._run_verifier_step(
-                    verifier, partial(run_step_or_build_failure, verifier, build_questions)
-                )
+                questions, failures = await self._run_step(verifier, build_questions)
             answers = await question_cache.ask_all(questions)
-            found_issues, read_failures = await self._run_verifier_step(
-                verifier, partial(run_step_or_build_failure, verifier, partial(verifier.read, answers))
-            )
+            found_issues, read_failures = await self._run_step(verifier, partial(verifier.read, answers))
             return [*found_issues, *failures, *read_failures]
 
         async def ask_merged() -> list[Issue]:

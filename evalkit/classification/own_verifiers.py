@@ -12,26 +12,24 @@ import base64
 import hashlib
 import json
 import os
-import pickle
 import re
-import select
 import site
 import subprocess
 import sys
 import sysconfig
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, entry_points
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Lock
 from typing import Any, get_args
 
 from pydantic import RootModel, ValidationError
 
-from evalkit.classification.findings import PageRange, build_agent_failure_issue
+from evalkit.classification.findings import PageRange
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
@@ -106,13 +104,10 @@ class OwnVerifier:
     time_limit_seconds: float
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Return the verifier's computed issues, or one issue that says why it failed."""
-        try:
-            return self._convert_reply_to_issues(
-                self._call_verifier_process("validate", classification, bundle), origin="rule"
-            )
-        except UsageError as error:
-            return [build_agent_failure_issue(self.agent, error.message)]
+        """Return the verifier's computed issues. UsageError if the verifier failed."""
+        return self._convert_reply_to_issues(
+            self._call_verifier_process("validate", classification, bundle), origin="rule"
+        )
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
@@ -193,6 +188,7 @@ class _VerifierProcess:
     def __init__(self, name: str) -> None:
         self._name = name
         self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection
         self._lock = Lock()
 
     def call(self, method: str, arguments: Sequence[Any], time_limit_seconds: float) -> dict[str, Any]:
@@ -213,56 +209,35 @@ class _VerifierProcess:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-            for stream in (self._process.stdin, self._process.stdout):
-                if stream is not None:
-                    with suppress(OSError):  # closing fails if the process has not read the request
-                        stream.close()
+            self._connection.close()
             self._process = None
 
     def _start(self) -> None:
         paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in paths if Path(path).is_absolute())}
-        self._process = subprocess.Popen(  # noqa: S603 - our own module; -P and / keep the current folder's files out
-            [sys.executable, "-P", "-m", "evalkit.classification.verifier_process", self._name],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            cwd="/", env=environment, start_new_session=True,
-        )  # fmt: skip
+        self._connection, child_connection = Pipe()
+        with child_connection:
+            descriptor = child_connection.fileno()
+            self._process = subprocess.Popen(  # noqa: S603 - our own module; -P and / keep the current folder's files out
+                [sys.executable, "-P", "-m", "evalkit.classification.verifier_process", self._name, str(descriptor)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                pass_fds=[descriptor], cwd="/", env=environment, start_new_session=True,
+            )  # fmt: skip
 
     def _exchange_or_end_process(
         self, method: str, arguments: Sequence[Any], time_limit_seconds: float
     ) -> dict[str, Any]:
         try:
-            reply = self._send_and_receive(pickle.dumps((time_limit_seconds, method, arguments)), time_limit_seconds)
-        except TimeoutError:
-            self.end()
-            raise _build_verifier_error(f"the verifier took longer than {time_limit_seconds:g} s") from None
-        except (OSError, ValueError):
+            self._connection.send((time_limit_seconds, method, arguments))
+            if not self._connection.poll(time_limit_seconds):
+                self.end()
+                raise _build_verifier_error(f"the verifier took longer than {time_limit_seconds:g} s")
+            reply: dict[str, Any] = json.loads(self._connection.recv_bytes())
+        except (OSError, EOFError, ValueError):
             self.end()
             raise _build_verifier_error("the verifier's process has ended") from None
         if "failure" in reply:
             raise _build_verifier_error(reply["failure"])
-        return reply
-
-    def _send_and_receive(self, request: bytes, time_limit_seconds: float) -> dict[str, Any]:
-        """Send a request and return the reply.
-
-        TimeoutError after the time limit; OSError or ValueError if the process has ended.
-        """
-        process = self._process
-        assert process is not None and process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - started
-        deadline = time.monotonic() + time_limit_seconds
-        process.stdin.write(request)
-        process.stdin.flush()
-        chunks: list[bytes] = []
-        while not chunks or not chunks[-1].endswith(b"\n"):
-            readable, _, _ = select.select([process.stdout], [], [], max(deadline - time.monotonic(), 0))
-            if not readable:
-                raise TimeoutError
-            chunk = os.read(process.stdout.fileno(), 1 << 16)
-            if not chunk:
-                raise OSError
-            chunks.append(chunk)
-        reply: dict[str, Any] = json.loads(b"".join(chunks))
         return reply
 
 

@@ -6,7 +6,7 @@ Source: contract rulings 21 and 37. Each finding is an issue for a person that n
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
@@ -14,6 +14,8 @@ from typing import Final
 
 from evalkit.classification.offline.second_opinion_boundaries import find_pagination_marks, find_running_pagination
 from evalkit.classification.schema import ClassificationOutput, Segment
+from evalkit.core.grouping import group_by
+from evalkit.core.wording import format_page_numbers, format_page_ranges
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import strip_stamp_lines
 from evalkit.issue import Issue, IssueSeverity
@@ -104,12 +106,12 @@ def _check_pagination(
     if missing and len(numbers) >= _MIN_PRESENT_SHARE * (last + 1 - first):
         yield _build_issue(
             PAGES_MISSING_CODE,
-            f"Segment {segment.segment_index} counts {total} pages, but {_format_page_numbers(missing)} "
+            f"Segment {segment.segment_index} counts {total} pages, but {format_page_numbers(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not in it",
             "Look for the missing pages, or whether the segment's pages are of one document",
             min(counts),
             segment,
-            {"pages": segment.page_range_text, "total": total, "missing": _format_page_numbers(missing)},
+            {"pages": segment.page_range_text, "total": total, "missing": format_page_numbers(missing)},
         )
     for (_, (previous_number, _)), (page, (number, _)) in pairwise(sorted(counts.items())):
         if number < previous_number:
@@ -130,15 +132,15 @@ def _find_repeated_pages(classification: ClassificationOutput, bundle: DocumentB
         segment = next(
             (part for part in classification.segments if part.start_page <= repeated_page <= part.end_page), None
         )
-        page_names = _join_words([str(first) if first == last else f"{first}–{last}" for first, last in copies])
+        pages = format_page_ranges(copies)
         is_one_page = copies[0][0] == copies[0][1]
         yield _build_issue(
             PAGES_REPEATED_CODE,
-            f"Pages {page_names} have the same text",
+            f"{pages.capitalize()} have the same text",
             f"Check whether {'a page is' if is_one_page else 'pages are'} there twice",
             repeated_page,
             segment,
-            {"pages": page_names},
+            {"pages": pages.removeprefix("pages ")},
         )
 
 
@@ -149,10 +151,8 @@ def _find_repeated_ranges(bundle: DocumentBundle) -> list[list[tuple[int, int]]]
     """
     texts = {page.page_num: strip_stamp_lines(page) for page in bundle.pages}
     keys = {page: re.sub(r"[\W_]+", "", text).casefold() for page, text in texts.items()}
-    pages_by_key: dict[str, list[int]] = defaultdict(list)
-    for page, text in texts.items():
-        if len(text.split()) >= _MIN_REPEATED_WORDS:
-            pages_by_key[keys[page]].append(page)
+    long_pages = [page for page, text in texts.items() if len(text.split()) >= _MIN_REPEATED_WORDS]
+    pages_by_key = group_by(long_pages, keys.__getitem__)
     ranges: list[list[tuple[int, int]]] = []
     for pages in pages_by_key.values():
         if len(pages) < 2:
@@ -173,16 +173,6 @@ def _is_same_part(copies: Sequence[tuple[int, int]], pages: Sequence[int], keys:
         for (_, last), next_page in zip(copies, pages, strict=True)
     }
     return len(gaps) == 1 and all(last < page for (_, last), page in zip(copies, pages, strict=True))
-
-
-def _format_page_numbers(numbers: Sequence[int]) -> str:
-    """Write "page 3", "pages 3 and 5" or "pages 3, 4 and 5"."""
-    return f"{'pages' if len(numbers) > 1 else 'page'} {_join_words([str(number) for number in numbers])}"
-
-
-def _join_words(words: Sequence[str]) -> str:
-    *first_words, last_word = words
-    return f"{', '.join(first_words)} and {last_word}" if first_words else last_word
 
 
 def _build_issue(

@@ -12,6 +12,7 @@ from typing import Literal
 
 from evalkit.classification.offline.second_opinion_boundaries import is_continuation_page_of_document
 from evalkit.classification.schema import ClassificationOutput, Segment
+from evalkit.core.wording import format_page_numbers, format_page_range, join_with_and
 from evalkit.documents.bundle import DocumentBundle, Identifier
 from evalkit.documents.identity.file_persons import (
     FilePerson,
@@ -213,8 +214,7 @@ def _describe_differences(comparison: PersonComparison) -> str:
     facts = [difference.fact for difference in comparison.differing]
     if not facts:
         return "name and numbers agree with another page's"
-    words = facts[0] if len(facts) == 1 else f"{', '.join(facts[:-1])} and {facts[-1]}"
-    return f"{words} {'differs' if len(facts) == 1 else 'differ'}"
+    return f"{join_with_and(facts)} {'differs' if len(facts) == 1 else 'differ'}"
 
 
 def _collect_difference_facts(comparison: PersonComparison) -> dict[str, str]:
@@ -245,8 +245,5 @@ def _may_be_relatives(left: Sequence[Identifier], right: Sequence[Identifier]) -
 def _format_page_numbers(page_numbers: Sequence[int]) -> str:
     """Format page numbers in words: "page 3", "pages 3–5", "pages 3, 5 and 8"."""
     numbers = sorted(page_numbers)
-    if len(numbers) == 1:
-        return f"page {numbers[0]}"
-    if numbers[-1] - numbers[0] == len(numbers) - 1:
-        return f"pages {numbers[0]}–{numbers[-1]}"
-    return f"pages {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+    is_gapless = numbers[-1] - numbers[0] == len(numbers) - 1
+    return format_page_range(numbers[0], numbers[-1]) if is_gapless else format_page_numbers(numbers)

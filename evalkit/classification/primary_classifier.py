@@ -19,7 +19,14 @@ from evalkit.classification.classifier_answer import (
     parse_and_complete_answer,
 )
 from evalkit.classification.findings import render_judging_guide
-from evalkit.classification.offline.lexicon import CueMatch, LexiconReading, Span, find_body_spans, load_lexicon
+from evalkit.classification.offline.lexicon import (
+    CueMatch,
+    LexiconReading,
+    Span,
+    describe_cue,
+    find_body_spans,
+    load_lexicon,
+)
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights
 from evalkit.classification.offline.page_segmentation import BEGINNING_PROBABILITY, PageTransition, segment_pages
 from evalkit.classification.offline.type_scoring import (
@@ -358,11 +365,7 @@ def _describe_doubtful_transition(join: PageTransition) -> str:
 def _format_strongest_terms(document: _ScoredDocument, kind: DocumentType) -> str:
     cues = [cue for page in document.pages for cue in page.lexicon_reading.cues if cue.document_type is kind]
     cues.sort(key=lambda cue: -cue.weight)
-    # phrases are words of the lexicon, but a pattern's match could be anything on the page, so only its group is named
-    groups_by_id = load_lexicon().groups_by_id
-    labels = dict.fromkeys(
-        f"{cue.term!r} ({cue.zone})" if cue.term in groups_by_id[cue.group_id].phrases else cue.group_id for cue in cues
-    )
+    labels = dict.fromkeys(map(describe_cue, cues))
     if not labels:
         term_cues = sorted(
             (cue for page in document.pages for cue in select_term_cues(page, kind)), key=lambda cue: -cue.weight

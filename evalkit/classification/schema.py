@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evalkit.core.package_tables import PatternTable, load_package_table
+from evalkit.core.wording import format_page_range
 from evalkit.issue import PageBox
 
 
@@ -167,11 +168,6 @@ class ReviewedClassification(ClassificationOutput):
 
 
 SHARE_STEP = Decimal("0.0001")
-
-
-def format_page_range(start: int, end: int) -> str:
-    """Format a page range in words: "page 3" or "pages 3–5"."""
-    return f"page {start}" if start == end else f"pages {start}–{end}"
 
 
 def to_percent(share: float | Decimal) -> int:

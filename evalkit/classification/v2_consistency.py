@@ -48,10 +48,10 @@ from evalkit.classification.schema import (
     Segment,
     TypePresence,
     convert_to_decimals,
-    format_page_range,
     to_percent,
 )
 from evalkit.classification.v1_schema import MIXTURE_LOCATION, describe_scope
+from evalkit.core.wording import format_page_range
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues
 

@@ -1,20 +1,20 @@
 """Process in which a site's own verifier runs.
 
-``python -P -m evalkit.classification.verifier_process NAME`` reads pickled requests from standard input, one after the
-other, and answers each with a line of JSON. The verifier's code is imported in this process only. Its output and logs
-are discarded, because they could quote the document.
+``python -P -m evalkit.classification.verifier_process NAME DESCRIPTOR`` gets pickled requests on the connection with this
+file descriptor, one after the other, and answers each with JSON. The verifier's code is imported in this process only.
+Its output and logs are discarded, because they could quote the document.
 """
 
 from __future__ import annotations
 
 import base64
 import importlib.util
-import os
 import pickle
 import signal
 import sys
 from collections.abc import Sequence
 from importlib.metadata import Distribution
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -115,16 +115,12 @@ def _rebuild_answer(pickled_question: str, answer: dict[str, Any]) -> Answer[Any
     return Answer(question, question.answer_type.model_validate(answer))
 
 
-def main(name: str) -> None:
-    """Answer requests from standard input until it is closed."""
-    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for standard_stream in (0, 1, 2):
-        os.dup2(nowhere, standard_stream)
+def main(name: str, connection: Connection) -> None:
+    """Answer requests on the connection until it is closed."""
     verifier_class = None
     while True:
         try:
-            limit_seconds, method, arguments = pickle.load(requests)  # noqa: S301 - by the process that started this one
+            limit_seconds, method, arguments = connection.recv()
         except EOFError:
             return
         signal.setitimer(signal.ITIMER_REAL, limit_seconds + _GRACE_SECONDS)
@@ -137,10 +133,9 @@ def main(name: str) -> None:
             words = error.message if isinstance(error, UsageError) else str(error)
             is_ours = isinstance(error, UsageError | _InvalidVerifierResultError)
             reply = encode_canonical_json({"failure": words if is_ours else f"{type(error).__name__} was raised"})
+        connection.send_bytes(reply)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        replies.write(reply + b"\n")
-        replies.flush()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], Connection(int(sys.argv[2])))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
+import evalkit
 from evalkit.cli import audit, evaluate, learn, maintenance, review, run, templates
 from evalkit.cli.options import load_settings
 from evalkit.cli.terminal import discard_pending_output, print_notes, redirect_closed_streams_to_null
@@ -33,7 +34,15 @@ for command in (
     *(maintenance.samples, run.run, run.extract),
     *(templates.build_template, templates.review_template, templates.apply_template),
     *(review.queue, review.show, review.review),
-    *(evaluate.export, evaluate.report, evaluate.dossier, evaluate.sample, evaluate.compare, evaluate.challenge),
+    *(
+        evaluate.export,
+        evaluate.import_answers,
+        evaluate.report,
+        evaluate.dossier,
+        evaluate.sample,
+        evaluate.compare,
+        evaluate.challenge,
+    ),
     *(audit.purge, maintenance.doctor, maintenance.docs, maintenance.schema),
     *(maintenance.reindex, maintenance.move_database),
 ):
@@ -41,6 +50,12 @@ for command in (
 app.add_typer(review.reviewers, name="reviewers")
 app.add_typer(learn.learn, name="learn")
 app.add_typer(audit.audit, name="audit")
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"evalkit {evalkit.__version__}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -53,6 +68,9 @@ def _configure_logging(
         Literal["text", "json"] | None,
         typer.Option(help="Format of the log; json: one JSON object in each line.", show_default="text"),
     ] = None,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     from evalkit.core.log_events import EventFormatter
 

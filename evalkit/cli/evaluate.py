@@ -26,7 +26,7 @@ from evalkit.cli.render import (
     render_evaluation_report,
     render_sample,
 )
-from evalkit.cli.terminal import print_blocks, print_json, print_notes, print_outcome
+from evalkit.cli.terminal import ConsoleTable, print_blocks, print_json, print_notes, print_outcome
 from evalkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,13 +39,17 @@ def export(
         typer.Option(
             "--to",
             metavar="PATH",
-            help="File to write, or folder to write with --format folder.",
+            help="File to write, or folder to write with --format folder, labelstudio or fhir.",
             show_default="standard output",
         ),
     ] = None,
     file_format: Annotated[
-        Literal["jsonl", "csv", "parquet", "folder"],
-        typer.Option("--format", help="Format of the data; folder: a data card and one JSON Lines file per part."),
+        Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir"],
+        typer.Option(
+            "--format",
+            help="Format of the data. folder: a data card and a file per part; labelstudio: tasks, page pictures and "
+            "config; fhir: a FHIR R4 Bundle per file.",
+        ),
     ] = "jsonl",
     level: Annotated[
         Literal["document", "segment", "page"],
@@ -97,6 +101,36 @@ def export(
         print_notes(f"{row_count} rows written to {to}")
 
 
+def import_answers(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that Label Studio exported with format JSON.")],
+    annotators: Annotated[
+        list[str],
+        typer.Option(
+            "--annotator", metavar="NAME=WHO", help="A reviewer and their e-mail address or number in Label Studio."
+        ),
+    ],
+    output: Annotated[str | None, create_output_option("Folder or bucket whose cases were answered")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import Label Studio's answers as reviews.
+
+    The cases come from `evalkit export --format labelstudio`. A review vouches for what the annotation states; nothing
+    counts as seen. An answer that cannot be imported is named with the reason, and all others are imported.
+
+    Example: evalkit import-answers project.json --annotator dr_lee=lee@hospital.org
+    """
+    from evalkit.evaluation.label_studio.answers_import import import_label_studio_answers, parse_annotators
+
+    output_folder = open_existing_output(output)
+    rows = import_label_studio_answers(output_folder.root, file, parse_annotators(annotators))
+    table = ConsoleTable(
+        ("task", "case", "annotator", "result", ""),
+        [(row.task, row.case_id, row.annotator, row.status, row.message) for row in rows],
+    )
+    print_outcome([table if rows else "The file has no task"], lambda: [vars(row) for row in rows], as_json=as_json)
+    raise typer.Exit(1 if any(row.status == "refused" for row in rows) else 0)
+
+
 def report(
     to: Annotated[
         Path | None, typer.Option("--to", metavar="FILE", help="Write the whole report to this HTML file.")
@@ -127,26 +161,22 @@ def report(
 
     Example: evalkit report --to report.html
     """
-    from evalkit.core.clocks import format_iso_seconds, utc_now
-    from evalkit.evaluation.report import build_report, convert_report_to_json, write_html_report
-    from evalkit.evaluation.study import read_folder_study
+    from evalkit.evaluation.api import report as build_report
+    from evalkit.evaluation.report import convert_report_to_json
 
-    settings = load_settings()
-    study = read_folder_study(
-        open_existing_output(output), truth=truth, production=production, foreign_types=settings.foreign_types
-    )
-    certificate_settings = (
-        settings.certificate if rate is None else settings.certificate.model_copy(update={"max_error_rate": rate})
-    )
     evaluation_report = build_report(
-        study, made_at=format_iso_seconds(utc_now()), certificate_settings=certificate_settings
+        open_existing_output(output).root,
+        truth=truth,
+        production=production,
+        max_error_rate=rate,
+        settings=load_settings(),
     )
     if to is not None:
-        write_html_report(evaluation_report, to)
+        evaluation_report.write_html(to)
     print_notes(*(() if as_json else evaluation_report.warnings))
     build_json = partial(convert_report_to_json, evaluation_report)
     print_outcome(render_evaluation_report(evaluation_report, to), build_json, as_json=as_json)
-    raise typer.Exit(1 if study.problems else 0)
+    raise typer.Exit(1 if evaluation_report.study.problems else 0)
 
 
 def dossier(
@@ -285,17 +315,12 @@ def compare(
 
     Example: evalkit compare output output_lean
     """
-    from evalkit.evaluation.run_comparison import compare_studies
-    from evalkit.evaluation.study import read_study
+    from evalkit.evaluation.api import compare as compare_runs
 
-    settings = load_settings()
-    studies = [
-        read_study(output, truth=truth, foreign_types=settings.foreign_types, settings=settings) for output in (a, b)
-    ]
-    comparison = compare_studies(*studies)
+    comparison = compare_runs(a, b, truth=truth, settings=load_settings())
     print_outcome(render_comparison(comparison), comparison.to_json, as_json=as_json)
-    print_notes(*dict.fromkeys(line for study in studies for line in (*study.problems, *study.label_warnings)))
-    raise typer.Exit(1 if any(study.problems for study in studies) else 0)
+    print_notes(*comparison.problems, *comparison.label_warnings)
+    raise typer.Exit(1 if comparison.problems else 0)
 
 
 def challenge(
@@ -334,16 +359,15 @@ def challenge(
 
     Example: evalkit challenge output --model gemini:gemini-2.5-flash --kinds semantic --limit 10
     """
-    from evalkit.evaluation.challenge import run_mutation_test
+    from evalkit.evaluation.challenge import challenge as plant_faults
 
-    settings = load_settings(models={"default": model} if model is not None else None, profile=profile)
-    challenge_outcome = run_mutation_test(
+    challenge_outcome = plant_faults(
         paths,
-        settings,
-        classifications_folder=classifications,
+        classifications=classifications,
         kinds=filter(None, map(str.strip, (kinds or "").split(","))),
-        max_cases_per_kind=limit,
+        limit=limit,
         seed=seed,
+        settings=load_settings(models={"default": model} if model is not None else None, profile=profile),
     )
     print_outcome(render_challenge(challenge_outcome), challenge_outcome.to_json, as_json=as_json)
     print_notes(*challenge_outcome.problems)

@@ -37,10 +37,12 @@ def export_ground_truth(
 
     Args:
         output: The output folder.
-        to: The file to write; for format ``folder``, a folder that does not exist yet or an earlier export, which is
+        to: The file to write; for a format of folders, a folder that does not exist yet or an earlier export, which is
             replaced. None writes to standard output.
         file_format: ``jsonl`` (at level ``document`` the whole records, :class:`ExportedTruth`), ``csv``, ``parquet``,
-            or ``folder``: a data card and one JSON Lines file per part of the split.
+            ``folder`` (a data card and one JSON Lines file per part of the split), ``labelstudio`` (a folder with a task
+            per case, the labelling config and pictures of the pages), or ``fhir`` (a folder with a FHIR R4 Bundle per
+            file).
         level: One row per document, segment or page.
         silver: Include AUTO_ACCEPTED records, which no expert has reviewed.
         deidentify: Replace the names of documents and reviewers by pseudonyms and mask free text by patterns (no
@@ -80,6 +82,19 @@ def _require_usable_options(options: ExportOptions, target: Path | None, file_fo
     export_format = EXPORT_FORMATS[file_format]
     if options.share_by_part is not None:
         require_valid_split_shares(options.share_by_part)
+    unused = {
+        "--level": options.level != "document",
+        "--split": options.share_by_part is not None,
+        "--deidentify": options.deidentify,
+        "--with-text": options.with_text,
+    }
+    if not export_format.is_table and any(unused.values()):
+        raise UsageError(
+            f"{' and '.join(name for name, is_given in unused.items() if is_given)} cannot be used with format "
+            f"{file_format}, which shows whole pages",
+            code="EXPORT",
+            remedy="Leave the option out, or choose another format.",
+        )
     if target is None and not export_format.is_text:
         raise UsageError(
             f"format {file_format} cannot be written to standard output",

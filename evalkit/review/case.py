@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Any, Literal, Protocol, TypeVar
 
 from evalkit.classification.schema import DocumentType
+from evalkit.core.wording import format_page_numbers, join_with_and
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, PageBox
@@ -459,20 +460,6 @@ def count_questions(count: int) -> str:
     return f"{count} question{'s' if count > 1 else ''}"
 
 
-def format_page_ranges(ranges: Sequence[tuple[int, int]]) -> str:
-    """Format page ranges: ``page 4``, ``pages 4–6``, ``pages 1, 4–6 and 8``."""
-    is_single_page = len(ranges) == 1 and ranges[0][0] == ranges[0][1]
-    words = [
-        f"{first_page}" if first_page == last_page else f"{first_page}–{last_page}" for first_page, last_page in ranges
-    ]
-    return f"page{'' if is_single_page else 's'} {join_with_and(words)}"
-
-
-def format_page_numbers(pages: Iterable[int]) -> str:
-    """Format page numbers: ``page 4``, ``pages 1 and 8``."""
-    return format_page_ranges([(page, page) for page in pages])
-
-
 def _join_notes_of_draft(draft: Draft) -> str:
     """Join the expert's notes on the case, issues without a verdict, deleted entries."""
     judged_ids = {verdict.issue_id for verdict in draft.issue_verdicts}
@@ -481,8 +468,3 @@ def _join_notes_of_draft(draft: Draft) -> str:
     )
     removal_lines = (f"{key}: {format_field_value(answer)}" for key, answer in draft.fields.items() if answer.removed)
     return "\n".join(filter(None, [draft.notes, *issue_lines, *removal_lines]))
-
-
-def join_with_and(words: Sequence[str]) -> str:
-    """Join words: ``1``, ``1 and 2``, ``1, 2 and 3``."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

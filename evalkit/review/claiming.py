@@ -29,6 +29,13 @@ def compute_abandoned_expiry(now: datetime) -> str:
     return format_iso_seconds(now + CLAIM_DURATION - _LONGEST_SILENCE)
 
 
+def require_not_taken(index: OutputIndex, case_id: str, reviewer: str, now: str) -> None:
+    """Raise CaseTaken if another reviewer has the case open at ``now`` (ISO 8601, UTC)."""
+    claim = index.claims.map_live_claims_by_case_id(now, case_id).get(case_id)
+    if claim and claim.reviewer != reviewer:
+        raise CaseTaken(claim.reviewer, claim.since, same_reviewer=False)
+
+
 @dataclass(frozen=True)
 class ClaimHolder:
     """A reviewer in one browser tab, the owner of a claim."""

@@ -121,11 +121,27 @@ class Signature(StrictRecord):
     """
 
     meaning: str
-    """The statement that was on screen beside the button: a text of ``signature_meanings.toml``."""
+    """The statement that was on screen beside the button: a text of ``signature_meanings.toml``. An imported answer has
+    one that says so, because nobody signed it in evalkit."""
     document_sha256: str | None
     """SHA-256 (hex) of the document's bytes; None for a case that was reopened."""
     record_sha256: str = ""
     """SHA-256 (hex) of the canonical JSON of the review, with this field empty. Set when the file is written."""
+
+
+class ImportedAnswer(StrictRecord):
+    """Origin of a review that was given in another tool: nothing of it was seen on evalkit's screen."""
+
+    tool: str
+    """Name of the tool."""
+    annotator: str
+    """The annotator's e-mail address or number in the tool."""
+    annotation_id: str
+    """The annotation's number in the tool."""
+    answered_at: str | None
+    """Time of the answer by the tool's clock (ISO 8601, UTC); None if the tool gave none."""
+    answer_sha256: str
+    """SHA-256 (hex) of the canonical JSON of the answer, by which one that comes again is recognised."""
 
 
 class Review(StrictRecord):
@@ -176,6 +192,8 @@ class Review(StrictRecord):
     unblinded: bool = Field(default=False, exclude_if=not_)
     """True if this answer replaces one that the same reviewer gave before the program's answer was shown. Estimates and
     agreement count the blind answer, ground truth is this one. Not written if False."""
+    imported: ImportedAnswer | None = Field(default=None, exclude_if=not_)
+    """Where the answer was given, if not on evalkit's screen or in a notebook. Not written otherwise."""
     packet_sha256: str
     """SHA-256 (hex) of the packet that the reviewer saw."""
     prev_sha256: str | None = None
@@ -255,7 +273,7 @@ def is_simulated_reviewer(reviewer: str | None) -> bool:
 
 @cache
 def load_signature_meanings() -> Mapping[str, str]:
-    """Load what a reviewer states by a review of each outcome, and by a blind answer."""
+    """Load what a reviewer states by a review: by its outcome, blind, or imported."""
     return tomllib.loads((files("evalkit.review") / "signature_meanings.toml").read_text("utf-8"))
 
 

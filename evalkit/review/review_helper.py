@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.clocks import format_iso_seconds, utc_now
-from evalkit.errors import CaseTaken, ReviewConflict, UsageError
+from evalkit.core.data_frames import TEXT, build_frame
+from evalkit.errors import ReviewConflict, UsageError
 from evalkit.review.case_files import read_packet, read_packet_bundle
-from evalkit.review.claiming import reconcile_statuses_with_claims
+from evalkit.review.claiming import reconcile_statuses_with_claims, require_not_taken
 from evalkit.review.draft import ExpertQuote
 from evalkit.review.ground_truth import IssueVerdict, Review, ShownMachineAnswers, find_newest_revision
 from evalkit.review.issue_context import IssueContext, build_issue_context
@@ -84,10 +85,9 @@ class SMEReviewHelper:
 
         The order follows the numbers of open BLOCKER, MAJOR and MINOR issues, then case_id.
         """
-        import pandas as pd
-
         reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(self._clock()))
-        return pd.DataFrame(list_pending_cases_worst_first(self._index), columns=list(CASE_COLUMNS))
+        dtypes = dict.fromkeys(CASE_COLUMNS, TEXT) | dict.fromkeys(("pages", "blocker", "major", "minor"), "Int64")
+        return build_frame(list_pending_cases_worst_first(self._index), dtypes, output=self._output_folder.root)
 
     def load_packet(self, case_id: str) -> SMEPacket:
         """Load the packet of a case, and record reviewer and time in the view log.
@@ -218,9 +218,7 @@ class SMEReviewHelper:
         ReviewConflict as in ``_require_packet_unchanged``.
         """
         self._require_packet_unchanged(case_id, packet_sha256, now)
-        claim = self._index.claims.map_live_claims_by_case_id(now, case_id).get(case_id)
-        if claim and claim.reviewer != self.reviewer:
-            raise CaseTaken(claim.reviewer, claim.since, same_reviewer=False)
+        require_not_taken(self._index, case_id, self.reviewer, now)
 
     def _require_packet_unchanged(self, case_id: str, packet_sha256: str, now: str) -> None:  # noqa: ARG002 - the hook's signature
         """Raise ReviewConflict if the packet was replaced since this helper loaded it."""

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_
 from evalkit.core.records import describe_first_error
 from evalkit.errors import ReviewRefused
 from evalkit.review.draft import FLAG_KINDS, FlagKind
-from evalkit.review.ground_truth import IssueVerdict, ReviewOutcome, ShownMachineAnswers
+from evalkit.review.ground_truth import ImportedAnswer, IssueVerdict, ReviewOutcome, ShownMachineAnswers
 from evalkit.review.packet import SMEPacket
 
 _VERDICTS_ADAPTER = TypeAdapter(tuple[IssueVerdict, ...])
@@ -64,7 +64,7 @@ CorrectionT = TypeVar("CorrectionT", bound=Correction)
 class Submission:
     """An expert's decision about a case.
 
-    All fields but ``corrections`` and ``second_opinion`` are explained at ``SMEReviewHelper.save_review``.
+    All fields but ``corrections``, ``imported`` and ``second_opinion`` are explained at ``SMEReviewHelper.save_review``.
     """
 
     agrees: bool | None = None
@@ -79,8 +79,10 @@ class Submission:
     evidence_seen: Iterable[str] = ()
     shown: ShownMachineAnswers | None = None
     segment_flags: Iterable[Mapping[str, Any]] = ()
+    imported: ImportedAnswer | None = None
+    """The origin of an answer that was given in another tool."""
     second_opinion: str = ""
-    """The reason for a second opinion; only ``ReviewSession`` sets it. Empty if none is asked for."""
+    """The reason for a second opinion; only ``ReviewSession`` and an import set it. Empty if none is asked for."""
     asks_about_contradictions: bool = False
     """True if an answer that the reviewer's own verdict denies is refused; the screen asks before it submits."""
 

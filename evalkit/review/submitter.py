@@ -112,6 +112,7 @@ class ReviewSubmitter:
             packet_sha256, now = self._compute_packet_digest(packet, loaded_case), format_iso_seconds(self.clock())
             shown = submission.shown or ShownMachineAnswers()
             is_blind_answer = not shown.agent and outcome != "undeterminable"
+            statement = "imported" if submission.imported else "blind" if is_blind_answer else outcome
             require_savable(packet_sha256, now)
             if packet_sha256 != loaded_case.packet_sha256:  # a run has replaced the packet meanwhile
                 decided_fields = kind.build_review_fields(outcome, submission, packet, loaded_case.bundle)
@@ -136,8 +137,9 @@ class ReviewSubmitter:
                     packet.total_pages,
                 ),
                 second_opinion=submission.second_opinion,
+                imported=submission.imported,
                 signature=Signature(
-                    meaning=load_signature_meanings()["blind" if is_blind_answer else outcome],
+                    meaning=load_signature_meanings()[statement],
                     document_sha256=loaded_case.bundle.sha256,
                 ),
                 **decided_fields,

@@ -26,6 +26,7 @@ from evalkit.classification.vendors import (
     is_in_performing_lab_line,
     load_vendors,
 )
+from evalkit.core.grouping import group_by, group_pairs
 from evalkit.core.package_tables import PatternTable, load_package_table
 from evalkit.core.records import StrictRecord, describe_first_row_error
 from evalkit.documents.bundle import Page
@@ -259,15 +260,19 @@ def apply_lexicon(page: Page) -> LexiconReading:
     )
 
 
+def describe_cue(cue: CueMatch) -> str:
+    """Name a match: its phrase, or its group, because a pattern's match could be anything on the page."""
+    is_phrase = cue.term in load_lexicon().groups_by_id[cue.group_id].phrases
+    return f"{cue.term!r} ({cue.zone})" if is_phrase else cue.group_id
+
+
 def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
     """Add up the weights of the matches for each type.
 
     All repeats of a term together add at most its weight again; a group adds at most ``max_page_weight``.
     """
     groups_by_id = load_lexicon().groups_by_id
-    weights_by_term: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for cue in cues:
-        weights_by_term[cue.group_id, cue.term].append(cue.weight)
+    weights_by_term = group_pairs(((cue.group_id, cue.term), cue.weight) for cue in cues)
     scores_by_group: dict[str, float] = defaultdict(float)
     for (group_id, _), weights in weights_by_term.items():
         scores_by_group[group_id] += weights[0] * (2 - 0.5 ** (len(weights) - 1))
@@ -293,11 +298,8 @@ def rewrite_word_start_for_speed(pattern: str) -> str:
 
 
 def _index_by_first_word(phrases: Iterable[tuple[str, V]]) -> dict[str, tuple[tuple[tuple[str, ...], V], ...]]:
-    rows_by_word: dict[str, list[tuple[tuple[str, ...], V]]] = defaultdict(list)
-    for phrase, value in phrases:
-        words = tuple(phrase.split(" "))
-        rows_by_word[words[0]].append((words, value))
-    return {first: tuple(rows) for first, rows in rows_by_word.items()}
+    rows = ((tuple(phrase.split(" ")), value) for phrase, value in phrases)
+    return {first: tuple(group) for first, group in group_by(rows, lambda row: row[0][0]).items()}
 
 
 # ------------------------------------------------------------------------------------------------ places on a page

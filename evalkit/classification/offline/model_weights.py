@@ -9,7 +9,6 @@ the letterheads that the site has seen.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from evalkit.classification.schema import DocumentType
+from evalkit.core.grouping import group_pairs
 from evalkit.core.records import StrictRecord, describe_first_error
 from evalkit.errors import UsageError
 
@@ -72,11 +72,8 @@ class TermWeights(StrictRecord):
     @cached_property
     def second_words_by_first(self) -> dict[str, frozenset[str]]:
         """First word of a word pair → second words of all pairs with this first word."""
-        seconds_by_first: dict[str, set[str]] = defaultdict(set)
-        for term in self.weights_by_term:
-            first, space, second = term.partition(" ")
-            if space:
-                seconds_by_first[first].add(second)
+        pairs = (term.partition(" ") for term in self.weights_by_term)
+        seconds_by_first = group_pairs((first, second) for first, space, second in pairs if space)
         return {first: frozenset(seconds) for first, seconds in seconds_by_first.items()}
 
 

@@ -7,13 +7,13 @@ import json
 import random
 import re
 import tomllib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalkit.classification.schema import DocumentType
+from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
 from evalkit.documents.furniture import find_stamp_line_indices
 from evalkit.errors import UsageError
@@ -154,9 +154,7 @@ def create_text_variants(labelled_texts: Sequence[LabelledText], fold_by_group: 
     A report that is quoted in a note is from the note's fold and, if possible, from its source.
     """
     text_variants: list[TextVariant] = []
-    texts_by_fold_and_type: dict[tuple[int, DocumentType], list[LabelledText]] = defaultdict(list)
-    for labelled_text in labelled_texts:
-        texts_by_fold_and_type[fold_by_group[labelled_text.group], labelled_text.document_type].append(labelled_text)
+    texts_by_fold_and_type = group_by(labelled_texts, lambda text: (fold_by_group[text.group], text.document_type))
     for labelled_text in labelled_texts:
         random_source = random.Random(f"{_SEED} {labelled_text.id}")  # noqa: S311 - the same variants each time
         text_variants += [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ from evalkit.classification.training.fitting import (
     fit_weights,
 )
 from evalkit.classification.training.labelled_texts import DOCUMENT_TYPES, LabelledText, TextVariant
-from evalkit.core.grouping import group_by
+from evalkit.core.grouping import group_by, group_pairs
 from evalkit.documents.bundle import Page
 
 #: Largest log odds that a letterhead adds to a type.
@@ -253,10 +253,11 @@ class SiteTrainingSet:
 
         A letterhead counts if ``MIN_TERM_GROUPS`` patients' documents have it, answered blind or by two reviewers.
         """
-        documents_by_key: dict[str, list[SiteDocument]] = defaultdict(list)
-        for index in np.flatnonzero(is_learned).tolist():
-            for key in self._keys_by_document[index]:
-                documents_by_key[key].append(self.documents[index])
+        documents_by_key = group_pairs(
+            (key, self.documents[index])
+            for index in np.flatnonzero(is_learned).tolist()
+            for key in self._keys_by_document[index]
+        )
         weights_by_key = {
             key: _compute_letterhead_odds(documents)
             for key, documents in sorted(documents_by_key.items())

@@ -104,8 +104,8 @@ class ExportContent:
     options: ExportOptions
     output_folder: OutputFolder
     documents: tuple[ExportDocument, ...]
-    problems: tuple[str, ...]
-    """A sentence for each document that is left out or incomplete."""
+    problems: list[str]
+    """A sentence for each document that is left out or incomplete; a format's writer adds its own."""
     folder_words: frozenset[str] = frozenset()
     """Identifying words of file and reviewer names, which are masked in all texts (``PseudonymMap.folder_words``)."""
 
@@ -144,9 +144,7 @@ def collect_content(output_folder: OutputFolder, options: ExportOptions) -> Expo
     folder_truth = read_folder_ground_truth(output_folder.root, include_silver=options.include_silver)
     problems = list(folder_truth.problems)
     if not options.needs_bundles:
-        return ExportContent(
-            options, output_folder, tuple(map(ExportDocument, folder_truth.documents)), tuple(problems)
-        )
+        return ExportContent(options, output_folder, tuple(map(ExportDocument, folder_truth.documents)), problems)
     aliases = _create_pseudonym_map(output_folder, folder_truth, problems) if options.deidentify else None
     documents, split_features = [], []
     for truth in folder_truth.documents:
@@ -169,7 +167,7 @@ def collect_content(output_folder: OutputFolder, options: ExportOptions) -> Expo
             for export_document in documents
         ]
     return ExportContent(
-        options, output_folder, tuple(documents), tuple(problems), aliases.folder_words if aliases else frozenset()
+        options, output_folder, tuple(documents), problems, aliases.folder_words if aliases else frozenset()
     )
 
 

@@ -9,10 +9,12 @@ from typing import Any, Literal
 from evalkit.evaluation.exports.content import ExportContent
 from evalkit.evaluation.exports.csv_table import write_csv
 from evalkit.evaluation.exports.dataset_folder import write_dataset_folder
+from evalkit.evaluation.exports.fhir import write_fhir_folder
 from evalkit.evaluation.exports.jsonl import write_jsonl
+from evalkit.evaluation.exports.label_studio import write_label_studio_folder
 from evalkit.evaluation.exports.parquet import write_parquet
 
-ExportFormatName = Literal["jsonl", "csv", "parquet", "folder"]
+ExportFormatName = Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class ExportFormat:
     """True if a folder is written, with ``replace_export_folder``."""
     needs_bundles: bool = False
     """True if the format needs each document's bundle; a document without one is left out and named."""
+    is_table: bool = True
+    """False if the format holds whole documents, so that there is no level, split or text column, and no masking."""
 
 
 EXPORT_FORMATS: dict[ExportFormatName, ExportFormat] = {
@@ -34,4 +38,6 @@ EXPORT_FORMATS: dict[ExportFormatName, ExportFormat] = {
     "csv": ExportFormat(write_csv, is_text=True),
     "parquet": ExportFormat(write_parquet),
     "folder": ExportFormat(write_dataset_folder, is_folder=True),
+    "labelstudio": ExportFormat(write_label_studio_folder, is_folder=True, is_table=False),
+    "fhir": ExportFormat(write_fhir_folder, is_folder=True, is_table=False),
 }

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
+from evalkit.core.grouping import group_pairs
 from evalkit.errors import NotFound, StoreError
 from evalkit.review.attention_checks import get_attention_check_file_name, map_check_case_ids_by_doc_id
 from evalkit.review.ground_truth import list_revisions
@@ -84,13 +85,12 @@ class FolderContents:
     @cached_property
     def template_review_files_by_sha256(self) -> Mapping[str, list[str]]:
         """Files of template review cycles, by the SHA-256 of the statement."""
-        names_by_sha256 = defaultdict(list)
-        for template_id in self.output_folder.list_subfolder_names(TEMPLATE_REVIEWS_FOLDER):
-            for name in self.output_folder.list_json_files(f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}"):
-                sha256 = read_json_or_empty(self.output_folder, name).get("statement_sha256")
-                if isinstance(sha256, str):
-                    names_by_sha256[sha256].append(name)
-        return names_by_sha256
+        return group_pairs(
+            (sha256, name)
+            for template_id in self.output_folder.list_subfolder_names(TEMPLATE_REVIEWS_FOLDER)
+            for name in self.output_folder.list_json_files(f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}")
+            if isinstance(sha256 := read_json_or_empty(self.output_folder, name).get("statement_sha256"), str)
+        )
 
     def list_doc_ids(self) -> list[str]:
         """List the doc_ids of all documents with a row in the index or a file, sorted.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
+from evalkit.core.grouping import group_pairs
 from evalkit.pipeline.purge.folder_contents import FolderContents
 from evalkit.store import (
     GROUND_TRUTH_FOLDER,
@@ -69,10 +69,9 @@ def add_remaining_traces(contents: FolderContents, purged_documents: Sequence[Pu
         for document, row in contents.row_by_doc_id.items()
         if row["file_path"] is not None
     }
-    ids_by_shared_path = defaultdict(list)
-    for doc_id, path in path_by_doc_id.items():
-        if doc_id not in purged_ids:
-            ids_by_shared_path[path].append(doc_id)
+    ids_by_shared_path = group_pairs(
+        (path, doc_id) for doc_id, path in path_by_doc_id.items() if doc_id not in purged_ids
+    )
     mentions_by_doc_id = _map_mentions_by_doc_id(
         output_folder,
         {

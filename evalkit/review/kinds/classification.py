@@ -25,6 +25,7 @@ from evalkit.classification.schema import (
     ReviewedClassification,
     Segment,
 )
+from evalkit.core.wording import format_page_numbers, format_page_ranges
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION, DocumentBundle
 from evalkit.documents.identity.file_persons import group_stored_pages_by_person
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused
@@ -35,8 +36,6 @@ from evalkit.review.case import (
     RecordLine,
     ReviewCase,
     ViewingRequirements,
-    format_page_numbers,
-    format_page_ranges,
 )
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import Field
 from typing_extensions import override
 
+from evalkit.core.wording import format_page_numbers
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import NotFound, ReviewRefused
 from evalkit.extraction.extraction_schema import (
@@ -34,7 +35,6 @@ from evalkit.review.case import (
     RecordLine,
     ReviewCase,
     ViewingRequirements,
-    format_page_numbers,
 )
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import (

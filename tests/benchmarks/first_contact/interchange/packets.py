@@ -203,7 +203,7 @@ class Packet:
         self.pages = range(1, self.segments[-1].end + 1)
         self.names = {patient: self.new_word() for patient in sorted({segment.patient for segment in self.segments})}
         for patient, word in self.names.items():
-            self.owners[word] = frozenset(i for i, one in enumerate(self.segments) if one.patient == patient)
+            self.owners[word] = frozenset(i for i, segment in enumerate(self.segments) if segment.patient == patient)
         self.root = self.pdf.add()
         self.tree = self.pdf.add()
         self.references = {page: self.pdf.add() for page in self.pages}
@@ -389,9 +389,9 @@ def scan_page(packet: Packet, page: int, size: tuple[int, int] = (850, 1100)) ->
     packet.take(page)
     word = packet.show(page)
     lines = BODIES[packet.segments[packet.index(page)].document_type]
-    old = [one for one in packet.shown["", page] if one != word]
+    old = [earlier for earlier in packet.shown["", page] if earlier != word]
     return draw_scan(
-        [lines[0], *(f"Patient / reference: {one}" for one in old), *lines[1:]], " ".join([*old, word]), size
+        [lines[0], *(f"Patient / reference: {earlier}" for earlier in old), *lines[1:]], " ".join([*old, word]), size
     )
 
 

@@ -1,0 +1,506 @@
+"""Import of Label Studio's answers as reviews, through the same checks as any other review.
+
+What an annotator saw is not known, so a review lists no page and no issue as seen, and vouches for the file's type and
+the documents only where the annotation states them. Each answer is taken over, left out or refused by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import from_json
+
+from evalkit.core.clocks import format_iso_seconds, utc_now
+from evalkit.core.grouping import group_pairs
+from evalkit.core.records import describe_first_error
+from evalkit.core.safe_io import read_regular_file
+from evalkit.errors import EvalkitError, NotFound, ReviewRefused, UsageError
+from evalkit.evaluation.label_studio.regions import (
+    ANSWER_PREFIX,
+    TRUTH_PREFIX,
+    LabelledAnswer,
+    choose_new_quotes,
+    list_flag_rows,
+    parse_results,
+)
+from evalkit.review.case_files import read_packet
+from evalkit.review.claiming import require_not_taken
+from evalkit.review.corrections import ClassificationPart
+from evalkit.review.ground_truth import ImportedAnswer, Review, ShownMachineAnswers
+from evalkit.review.kinds.classification import ClassificationCorrection
+from evalkit.review.opinions import CaseOpinions
+from evalkit.review.packet import SECOND_SUFFIX, SMEPacket, compute_packet_digest, get_base_case_id
+from evalkit.review.roster import ReviewerRoster
+from evalkit.review.submission import Submission
+from evalkit.review.submitter import ReviewSubmitter
+from evalkit.settings import Settings
+from evalkit.store import OutputFolder, OutputIndex, hash_canonical_json, open_output_folder
+
+TOOL_NAME = "Label Studio"
+_MAX_FILE_BYTES = 256 * 1024 * 1024
+#: Clocks of two machines may differ so much.
+_CLOCK_TOLERANCE = timedelta(minutes=5)
+
+ImportStatus = Literal["imported", "unchanged", "skipped", "refused"]
+
+
+@dataclass(frozen=True)
+class ImportedRow:
+    """What became of one annotation, or of a task without one."""
+
+    task: str
+    """The task's number in Label Studio, or its place in the file."""
+    case_id: str
+    """Empty if the task names no case."""
+    annotator: str
+    """The annotator's e-mail address or number in Label Studio; empty if unknown."""
+    status: ImportStatus
+    """``unchanged``: the same answer was imported before, or is evalkit's own."""
+    message: str
+    """What was recorded, or the reason why nothing was."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class _TaskData(_Model):
+    case_id: str
+    packet_sha256: str
+    document_sha256: str
+    total_pages: int
+    answer_shown: bool = True
+
+
+class _User(_Model):
+    id: int | None = None
+    email: str = ""
+
+
+class _Annotation(_Model):
+    id: int | str = ""
+    completed_by: _User | int | str | None = None
+    updated_by: _User | int | str | None = None
+    result: list[Any]
+    was_cancelled: bool = False
+    lead_time: float | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    parent_prediction: Any = None
+
+    @property
+    def annotator(self) -> str:
+        """The annotator's e-mail address or number; empty if unknown."""
+        return next(iter(_list_names(self.completed_by)), "")
+
+    @property
+    def is_changed_by_another(self) -> bool:
+        """True if somebody else than the annotator has changed the annotation last."""
+        changers = _list_names(self.updated_by)
+        return bool(changers) and set(changers).isdisjoint(_list_names(self.completed_by))
+
+    @property
+    def is_untouched(self) -> bool:
+        """True if nobody has worked on the annotation on Label Studio's screen."""
+        return not self.lead_time
+
+    def has_only_ids_of(self, prefix: str) -> bool:
+        ids = [str(row.get("id", "")) if isinstance(row, dict) else "" for row in self.result]
+        return bool(ids) and all(result_id.startswith(prefix) for result_id in ids)
+
+
+class _Task(_Model):
+    id: int | str = ""
+    data: Any = None
+    annotations: list[Any] | None = None
+    completions: Annotated[list[Any], Field(max_length=0)] = []  # exports of versions before 1.0
+    predictions: list[Any] = []
+    drafts: list[Any] = []
+
+
+def _list_names(user: _User | int | str | None) -> list[str]:
+    """List the e-mail address and the number of a user, as far as they are known."""
+    names = (user.email, user.id) if isinstance(user, _User) else (user,)
+    return [str(name).casefold() for name in names if name not in (None, "")]
+
+
+@dataclass(frozen=True)
+class _GivenAnswer:
+    """One annotation of a task whose data was understood."""
+
+    task: str
+    data: _TaskData
+    has_predictions: bool
+    annotation: _Annotation
+    answer: LabelledAnswer
+    answered_at: datetime | None
+    reviewer: str
+
+
+def import_label_studio_answers(
+    output: Path | str, path: Path | str, annotators: Mapping[str, str]
+) -> list[ImportedRow]:
+    """Import the answers of Label Studio's JSON export as reviews of an output folder.
+
+    Args:
+        output: The output folder whose cases were exported.
+        path: The file that Label Studio exported with format JSON.
+        annotators: By e-mail address or number of the annotator in Label Studio, the name of a reviewer of the output
+            folder. Answers of anybody else are refused.
+
+    One row for each annotation and for each task without one. UsageError if the file is not such an export, or if a
+    reviewer may not decide cases.
+    """
+    raw_tasks = _read_tasks(Path(path))
+    output_folder = open_output_folder(output, Settings.load().database)
+    deciding_reviewers = ReviewerRoster(output_folder).list_deciding_reviewers()
+    if unknown := sorted({*annotators.values()} - {*deciding_reviewers}):
+        raise UsageError(
+            f"{unknown[0][:60]!r} is not a reviewer who may decide cases of this output folder",
+            code="REVIEWER-UNKNOWN",
+            remedy="`evalkit reviewers list` prints all names and roles; `evalkit reviewers add NAME` adds one.",
+        )
+    with OutputIndex(output_folder) as index:
+        return list(_AnswerImport(output_folder, index, annotators, utc_now()).iterate_rows(raw_tasks))
+
+
+def parse_annotators(pairs: Sequence[str]) -> dict[str, str]:
+    """Parse ``NAME=WHO`` pairs: the reviewer's name by who it is in Label Studio.
+
+    UsageError if a pair has another shape, or if one annotator has two names.
+    """
+    reviewer_by_annotator: dict[str, str] = {}
+    for pair in pairs:
+        reviewer, separator, annotator = (part.strip() for part in pair.partition("="))
+        if not (reviewer and separator and annotator):
+            raise UsageError(
+                f"{pair[:80]!r} is not a pair NAME=WHO",
+                code="IMPORT-ANNOTATOR",
+                remedy="Give the reviewer and the e-mail address or number in Label Studio, such as dr_lee=lee@hospital.org.",
+            )
+        if reviewer_by_annotator.setdefault(annotator.casefold(), reviewer) != reviewer:
+            raise UsageError(
+                f"the annotator {annotator[:80]!r} was given as two reviewers",
+                code="IMPORT-ANNOTATOR",
+                remedy="Give each annotator once.",
+            )
+    return reviewer_by_annotator
+
+
+def _read_tasks(path: Path) -> list[Any]:
+    remedy = "Export the project from Label Studio in the format JSON, and give that file."
+    try:
+        raw_tasks = from_json(read_regular_file(path, _MAX_FILE_BYTES).decode("utf-8-sig"))
+    except OSError as error:
+        reason = error.strerror or "not a regular file of at most 256 MB"
+        raise UsageError(f"{path.name} cannot be read ({reason})", code="IMPORT-FILE", remedy=remedy) from error
+    except ValueError:  # "from None", because the message would quote the file
+        raise UsageError(
+            f"{path.name} is not a complete JSON file in UTF-8", code="IMPORT-FILE", remedy=remedy
+        ) from None
+    if not isinstance(raw_tasks, list):
+        raise UsageError(f"{path.name} is not a list of tasks", code="IMPORT-FILE", remedy=remedy)
+    return raw_tasks
+
+
+class _AnswerImport:
+    """One import into one output folder."""
+
+    def __init__(
+        self, output_folder: OutputFolder, index: OutputIndex, annotators: Mapping[str, str], now: datetime
+    ) -> None:
+        self._output_folder, self._index, self._now = output_folder, index, now
+        self._annotators = {name.casefold(): reviewer for name, reviewer in annotators.items()}
+
+    def iterate_rows(self, raw_tasks: Sequence[Any]) -> Iterator[ImportedRow]:
+        """Import the answers case by case; the rows of what cannot be read come first."""
+        stated_answers: list[_GivenAnswer] = []
+        for number, raw_task in enumerate(raw_tasks, 1):
+            for item in self._iterate_answers(raw_task, f"entry {number} of the file"):
+                if isinstance(item, ImportedRow):
+                    yield item
+                else:
+                    stated_answers.append(item)
+        for answers in group_pairs((answer.data.case_id, answer) for answer in stated_answers).values():
+            yield from self._import_case(answers)
+
+    def _iterate_answers(self, raw_task: Any, place: str) -> Iterator[ImportedRow | _GivenAnswer]:
+        try:
+            task = _Task.model_validate(raw_task)
+        except ValidationError as error:
+            yield ImportedRow(place, "", "", "refused", f"not a task of Label Studio: {describe_first_error(error)}")
+            return
+        label = f"task {task.id}" if task.id != "" else place
+        if task.data is None or task.annotations is None:
+            reason = "the task has no data or no list of annotations. Export it in the format JSON, not JSON-MIN."
+            yield ImportedRow(label, "", "", "refused", reason)
+            return
+        try:
+            data = _TaskData.model_validate(task.data)
+            self._require_same_case(data)
+        except ValidationError as error:
+            yield ImportedRow(label, "", "", "refused", f"not a task of evalkit: {describe_first_error(error, 'data')}")
+            return
+        except EvalkitError as error:
+            yield ImportedRow(label, str(task.data.get("case_id"))[:80], "", "refused", str(error))
+            return
+        row = partial(ImportedRow, label, data.case_id)
+        if not task.annotations:
+            drafts = " (a draft that nobody submitted is left out)" if task.drafts else ""
+            yield row("", "skipped", f"nobody has answered it{drafts}")
+        for raw_annotation in task.annotations:
+            try:
+                annotation = _Annotation.model_validate(raw_annotation)
+            except ValidationError as error:
+                yield row("", "refused", f"not an annotation: {describe_first_error(error)}")
+                continue
+            refusal = self._explain_leaving_out(annotation)
+            if refusal:
+                yield row(annotation.annotator, *refusal)
+                continue
+            try:
+                yield self._read_answer(label, data, task, annotation)
+            except ReviewRefused as error:
+                yield row(annotation.annotator, "refused", str(error))
+
+    def _require_same_case(self, data: _TaskData) -> None:
+        """Raise EvalkitError unless the task shows the case as it is now."""
+        remedy = "Export the cases again, and have the case answered anew."
+        try:
+            packet = read_packet(self._output_folder, data.case_id)
+        except NotFound:
+            raise NotFound(
+                "this output folder has no such case, so the task is another folder's, or the document was removed",
+                code="IMPORT-CASE",
+                remedy="Name the output folder from which the tasks were exported with --output.",
+            ) from None
+        if (
+            packet.kind != "classification"
+            or packet.is_attention_check
+            or data.case_id != get_base_case_id(data.case_id)
+        ):
+            raise ReviewRefused("a case of this kind is never exported", code="IMPORT-CASE", remedy=remedy)
+        if compute_packet_digest(packet) != data.packet_sha256 or packet.total_pages != data.total_pages:
+            raise ReviewRefused(
+                "the case is not the one that was exported: its document was run again, or the task is another folder's",
+                code="IMPORT-CASE",
+                remedy=remedy,
+            )
+
+    def _explain_leaving_out(self, annotation: _Annotation) -> tuple[ImportStatus, str] | None:
+        """Explain why an annotation is no person's answer; None if it is one."""
+        is_copy = annotation.parent_prediction is not None or annotation.has_only_ids_of(ANSWER_PREFIX)
+        reasons: tuple[tuple[bool, ImportStatus, str], ...] = (
+            (annotation.was_cancelled, "skipped", "the annotator skipped the task"),
+            (
+                annotation.is_untouched and annotation.has_only_ids_of(TRUTH_PREFIX),
+                "unchanged",
+                "evalkit's own truth, which nobody has changed",
+            ),
+            (
+                annotation.is_untouched and is_copy,
+                "refused",
+                "a copy of the program's answer, on which nobody has worked in Label Studio. Have a person answer it.",
+            ),
+            (not annotation.result, "refused", "the annotation is empty. Have the task answered, or skipped."),
+            (
+                self._find_reviewer(annotation) is None,
+                "refused",
+                f"the annotator {annotation.annotator[:80]!r} is not known as a reviewer. Add --annotator NAME=EMAIL.",
+            ),
+            (
+                annotation.is_changed_by_another,
+                "refused",
+                "another person has changed the annotation. Each person must submit an own annotation.",
+            ),
+        )
+        return next(((status, message) for is_so, status, message in reasons if is_so), None)
+
+    def _find_reviewer(self, annotation: _Annotation) -> str | None:
+        names = _list_names(annotation.completed_by)
+        return next((self._annotators[name] for name in names if name in self._annotators), None)
+
+    def _read_answer(self, label: str, data: _TaskData, task: _Task, annotation: _Annotation) -> _GivenAnswer:
+        answered_at = self._parse_time(annotation.updated_at or annotation.created_at)
+        return _GivenAnswer(
+            task=label,
+            data=data,
+            has_predictions=bool(task.predictions) or annotation.parent_prediction is not None,
+            annotation=annotation,
+            answer=parse_results(annotation.result, data.total_pages),
+            answered_at=answered_at,
+            reviewer=self._find_reviewer(annotation) or "",
+        )
+
+    def _parse_time(self, text: str | None) -> datetime | None:
+        """Parse the time of an annotation; None if it is missing.
+
+        ReviewRefused if it is no time with a zone, or in the future.
+        """
+        if text is None:
+            return None
+        try:
+            time = datetime.fromisoformat(text)
+        except ValueError:
+            time = None
+        if time is None or time.tzinfo is None or time > self._now + _CLOCK_TOLERANCE:
+            raise ReviewRefused(
+                "the annotation's time is not a time with a zone, or lies in the future",
+                code="IMPORT-TIME",
+                remedy="Check the clock of the machine that runs Label Studio, and export again.",
+            )
+        return time.astimezone(UTC)
+
+    def _import_case(self, answers: Sequence[_GivenAnswer]) -> Iterator[ImportedRow]:
+        """Import the answers to one case, oldest first; a colleague's is a second opinion."""
+        by_reviewer = group_pairs((answer.reviewer, answer) for answer in answers)
+        chosen: list[_GivenAnswer] = []
+        for own in by_reviewer.values():
+            newest = max(own, key=_sort_by_time)
+            others = [answer for answer in own if answer is not newest]
+            if any(answer.answer != newest.answer for answer in others):
+                for answer in own:
+                    yield self._build_row(
+                        answer,
+                        "refused",
+                        f"{answer.reviewer} answered this case several times, and not alike. "
+                        "Delete the annotations that do not count.",
+                    )
+                continue
+            for answer in others:
+                yield self._build_row(answer, "unchanged", "the same answer as another annotation of this person")
+            chosen.append(newest)
+        chosen.sort(key=_sort_by_time)
+        for number, stated in enumerate(chosen):
+            try:
+                yield self._submit(stated, asks_second=number == 0 and len(chosen) > 1)
+            except EvalkitError as error:
+                yield self._build_row(stated, "refused", str(error))
+
+    def _submit(self, stated: _GivenAnswer, *, asks_second: bool) -> ImportedRow:
+        opinions = CaseOpinions.read(self._output_folder, stated.data.case_id)
+        answer_sha256 = hash_canonical_json(
+            {"reviewer": stated.reviewer, "answer": [*map(str, vars(stated.answer).items())]}
+        )
+        own_reviews = [
+            review
+            for reviews in opinions.numbered_reviews_by_case_id.values()
+            for _, review in reviews
+            if review.reviewer == stated.reviewer
+        ]
+        origin = own_reviews[-1].imported if own_reviews else None
+        if origin and origin.answer_sha256 == answer_sha256:
+            return self._build_row(stated, "unchanged", "the same answer was imported before")
+        case_id = self._choose_case_id(opinions, stated)
+        if newest := opinions.numbered_reviews_by_case_id[case_id][-1:]:
+            self._require_newer(stated, newest[0][1])
+        submitter = ReviewSubmitter(self._output_folder, self._index, stated.reviewer, lambda: self._now)
+        loaded_case = submitter.load_case(case_id)
+        if loaded_case.bundle.sha256 != stated.data.document_sha256:
+            raise ReviewRefused("the task shows another document", code="IMPORT-CASE", remedy="Export the cases again.")
+        is_blind = loaded_case.packet.is_first_review_blind and not (stated.data.answer_shown or stated.has_predictions)
+        submission = replace(
+            _build_submission(stated.answer, loaded_case.packet),
+            seconds_active=stated.annotation.lead_time if isfinite(stated.annotation.lead_time or 0) else None,
+            shown=ShownMachineAnswers(agent=not is_blind),
+            imported=ImportedAnswer(
+                tool=TOOL_NAME,
+                annotator=stated.annotation.annotator,
+                annotation_id=str(stated.annotation.id),
+                answered_at=format_iso_seconds(stated.answered_at) if stated.answered_at else None,
+                answer_sha256=answer_sha256,
+            ),
+            second_opinion=f"several people answered the case in {TOOL_NAME}" if asks_second else "",
+        )
+        review = submitter.submit_review(
+            loaded_case,
+            submission,
+            base_revision=opinions.get_newest_revision(case_id),
+            require_savable=lambda _, now: require_not_taken(self._index, case_id, stated.reviewer, now),
+        )
+        parts = ", ".join(review.vouched) or "nothing"
+        remarks = "".join(f"; {remark}" for remark in stated.answer.remarks)
+        opinion = " as second opinion" if case_id.endswith(SECOND_SUFFIX) else ""
+        return self._build_row(
+            stated, "imported", f"{review.outcome}{opinion} by {stated.reviewer}, who vouches for {parts}{remarks}"
+        )
+
+    def _choose_case_id(self, opinions: CaseOpinions, stated: _GivenAnswer) -> str:
+        """Choose the case that the answer is an answer to: the base case or its second opinion."""
+        case_id = stated.data.case_id
+        requesting_review = opinions.review_requesting_second_opinion
+        if requesting_review and requesting_review.reviewer != stated.reviewer:
+            case_id += SECOND_SUFFIX
+        reviews = opinions.numbered_reviews_by_case_id[case_id]
+        is_own = bool(reviews) and reviews[-1][1].reviewer == stated.reviewer
+        if opinions.get_status(case_id) == "completed" and not is_own:
+            raise ReviewRefused(
+                "another expert has already decided the case",
+                code="IMPORT-DECIDED",
+                remedy="To have it decided again, reopen the case, and import the file again.",
+            )
+        return case_id
+
+    def _require_newer(self, stated: _GivenAnswer, newest: Review) -> None:
+        """Raise ReviewRefused if the annotation is older than the newest review."""
+        reviewed_at = (newest.imported and newest.imported.answered_at) or newest.submitted_at
+        if stated.answered_at is None or stated.answered_at <= datetime.fromisoformat(reviewed_at):
+            raise ReviewRefused(
+                "the case was reviewed after this annotation was made",
+                code="IMPORT-OLD",
+                remedy="If the annotation is right all the same, submit it in Label Studio again, and export anew.",
+            )
+
+    def _build_row(self, stated: _GivenAnswer, status: ImportStatus, message: str) -> ImportedRow:
+        return ImportedRow(stated.task, stated.data.case_id, stated.annotation.annotator, status, message)
+
+
+def _sort_by_time(stated: _GivenAnswer) -> tuple[bool, datetime, str]:
+    return stated.answered_at is not None, stated.answered_at or datetime.min.replace(tzinfo=UTC), stated.reviewer
+
+
+def _build_submission(answer: LabelledAnswer, packet: SMEPacket) -> Submission:
+    """Build the decision that an annotation states. ReviewRefused if it states none."""
+    if answer.is_undeterminable and (answer.dominant_type or answer.segments):
+        raise ReviewRefused(
+            "the annotation says that nobody can tell, but also states a type",
+            code="IMPORT-ANSWER",
+            remedy="Remove one of the two in Label Studio, and export again.",
+        )
+    if answer.is_undeterminable:
+        return Submission(undeterminable=answer.notes, segment_flags=())
+    stated: dict[ClassificationPart, object] = {"dominant_type": answer.dominant_type, "segments": answer.segments}
+    vouched = tuple(part for part, value in stated.items() if value is not None)
+    if not vouched:
+        raise ReviewRefused(
+            "the annotation states neither the file's type nor a document",
+            code="IMPORT-ANSWER",
+            remedy="Choose the file's type, or the type on each page where a document begins.",
+        )
+    agent = packet.classification
+    ranges = [(segment.start_page, segment.end_page, segment.dominant_type) for segment in answer.segments or ()]
+    agrees = (
+        agent is not None
+        and answer.dominant_type in (None, agent.dominant_type_overall)
+        and (answer.segments is None or ranges == agent.typed_page_ranges)
+    )
+    quotes = choose_new_quotes(answer, agent)
+    correction = ClassificationCorrection(
+        dominant_type=None if agrees else answer.dominant_type,
+        segments=None if agrees else answer.segments,
+        quotes=quotes or None,
+    )
+    return Submission(
+        agrees=True if agrees and not quotes else None,
+        corrections=(correction,),
+        correction_notes=answer.notes,
+        vouched=vouched,
+        segment_flags=tuple(list_flag_rows(answer)),
+    )

@@ -1,0 +1,357 @@
+"""An answer as Label Studio's regions and choices, and back.
+
+The labelling config is ``label_studio.xml.j2``. Pages are the pictures of one multi-page image: ``item_index`` counts
+from 0. Each document is stated by the type that is chosen on its first page, so that documents neither overlap nor leave
+pages out. Boxes are percent of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evalkit.classification.schema import ClassificationOutput, DocumentType, ReviewedEvidence
+from evalkit.core.records import describe_first_error
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import ReviewRefused
+from evalkit.grounding import QuoteLocator
+from evalkit.issue import PageBox
+from evalkit.review.draft import FLAG_KINDS, ExpertQuote, FlagKind, SegmentFlag
+from evalkit.review.gapless_segments import SegmentDraft, fit_segments_to_file
+
+#: Prefixes of the ids of results, by which an unchanged copy is recognised when it comes back.
+ANSWER_PREFIX, TRUTH_PREFIX = "evalkit-answer", "evalkit-truth"
+#: The choice on the first page of a document whose type the program could not tell.
+NO_TYPE = "type not known"
+UNDETERMINABLE = "nobody can tell"
+#: The words of the screen for what may be wrong with a document apart from its type.
+WORDS_BY_FLAG: dict[FlagKind, str] = {
+    "other_patient": "another patient's",
+    "duplicate": "in the file twice",
+    "out_of_order": "pages out of order",
+}
+_FLAG_BY_WORDS = {words: flag for flag, words in WORDS_BY_FLAG.items()}
+
+#: Width and height in pixels of a page's picture.
+PageSize = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class LabelledAnswer:
+    """An answer to one case as Label Studio can state it: None or empty where it states nothing."""
+
+    dominant_type: DocumentType | None = None
+    """The type of the whole file."""
+    segments: tuple[SegmentDraft, ...] | None = None
+    """The documents, which together cover every page once; None if no page was marked as a beginning."""
+    quotes: tuple[ExpertQuote, ...] = ()
+    flags: tuple[SegmentFlag, ...] = ()
+    """What is wrong with a document, by its first page."""
+    notes: str = ""
+    is_undeterminable: bool = False
+    remarks: tuple[str, ...] = ()
+    """A sentence for each part of the annotation that was left out, because evalkit has no place for it."""
+
+
+def describe_answer(classification: ClassificationOutput, bundle: DocumentBundle) -> LabelledAnswer:
+    """Describe a classification with the quotes that can be shown as boxes on their pages."""
+    segments, _ = fit_segments_to_file(classification.segments, bundle.total_pages)
+    locator = QuoteLocator(bundle)
+    quotes = (
+        ExpertQuote(page=evidence.page, snippet=evidence.snippet, boxes=boxes, document_type=presence.document_type)
+        for segment in classification.segments
+        for presence in segment.segment_composition
+        for evidence in presence.top_evidence
+        if (boxes := _find_boxes(evidence, locator))
+    )
+    return LabelledAnswer(
+        dominant_type=classification.dominant_type_overall,
+        segments=segments or None,
+        quotes=tuple(dict.fromkeys(quotes)),
+    )
+
+
+def _find_boxes(evidence: Any, locator: QuoteLocator) -> tuple[PageBox, ...]:
+    own_boxes = evidence.boxes if isinstance(evidence, ReviewedEvidence) else ()
+    location = None if own_boxes else locator.locate(evidence.snippet, evidence.page)
+    boxes = own_boxes if location is None else location.boxes if location.is_found else ()
+    return tuple(box for box in boxes if box[0] == evidence.page)
+
+
+def build_results(answer: LabelledAnswer, page_sizes: Sequence[PageSize], id_prefix: str) -> list[dict[str, Any]]:
+    """Build the ``result`` of a prediction or annotation that states an answer."""
+    rows = [{"to_name": "pages", **row} for row in _iterate_results(answer, page_sizes)]
+    # A region and its text have one id.
+    return [{"id": f"{id_prefix}-{row.pop('number', number)}", **row} for number, row in enumerate(rows)]
+
+
+def _iterate_results(answer: LabelledAnswer, page_sizes: Sequence[PageSize]) -> Iterator[dict[str, Any]]:
+    if answer.dominant_type:
+        yield _build_choice("file_type", answer.dominant_type.value)
+    for segment in answer.segments or ():
+        choice = segment.dominant_type.value if segment.dominant_type else NO_TYPE
+        yield _build_choice("begins", choice, item_index=segment.start_page - 1)
+    for page in dict.fromkeys(flag.start_page for flag in answer.flags):
+        words = [WORDS_BY_FLAG[flag.flag] for flag in answer.flags if flag.start_page == page]
+        yield _build_choice("document_problem", *words, item_index=page - 1)
+    if answer.is_undeterminable:
+        yield _build_choice("cannot_tell", UNDETERMINABLE)
+    if answer.notes:
+        yield {"from_name": "notes", "type": "textarea", "value": {"text": [answer.notes]}}
+    boxes = ((quote, box) for quote in answer.quotes for box in quote.boxes)
+    for number, (quote, (page, x0, y0, x1, y1)) in enumerate(boxes):
+        width, height = page_sizes[page - 1]
+        corners = {"x": x0, "y": y0, "width": x1 - x0, "height": y1 - y0}
+        percent = {name: round(100 * share, 4) for name, share in corners.items()} | {"rotation": 0}
+        region = {
+            "number": f"quote-{number}",
+            "item_index": page - 1,
+            "image_rotation": 0,
+            "original_width": width,
+            "original_height": height,
+        }
+        labels = [quote.document_type.value] if quote.document_type else []
+        yield {
+            **region,
+            "from_name": "quotes",
+            "type": "rectanglelabels",
+            "value": percent | {"rectanglelabels": labels},
+        }
+        if quote.snippet:
+            value = percent | {"text": [quote.snippet]}
+            yield {**region, "from_name": "quote_text", "type": "textarea", "value": value}
+
+
+def _build_choice(name: str, *choices: str, **place: int) -> dict[str, Any]:
+    return {"from_name": name, "type": "choices", **place, "value": {"choices": list(choices)}}
+
+
+# --- back -----------------------------------------------------------------------------------------------------------
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+_Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+
+
+class _Value(_Row):
+    choices: list[str] = []
+    text: list[str] | str = []
+    rectanglelabels: list[str] = []
+    x: _Percent = 0.0
+    y: _Percent = 0.0
+    width: _Percent = 0.0
+    height: _Percent = 0.0
+    rotation: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+
+    @property
+    def joined_text(self) -> str:
+        return self.text if isinstance(self.text, str) else "\n".join(self.text)
+
+
+class _Result(_Row):
+    id: str = ""
+    type: str
+    from_name: str
+    to_name: str
+    item_index: int | None = None
+    value: _Value
+
+
+#: By name of a control, the type of its results.
+_TYPE_BY_CONTROL = {
+    "file_type": "choices",
+    "begins": "choices",
+    "document_problem": "choices",
+    "cannot_tell": "choices",
+    "notes": "textarea",
+    "quotes": "rectanglelabels",
+    "quote_text": "textarea",
+}
+_PER_PAGE_CONTROLS = ("begins", "document_problem", "quotes")
+_ROUNDED_SHARE = 1e-6
+
+_T = TypeVar("_T")
+
+
+def parse_results(raw_results: Sequence[Any], total_pages: int) -> LabelledAnswer:
+    """Parse the ``result`` of an annotation. ReviewRefused names everything that is wrong.
+
+    The message never quotes text of the document.
+    """
+    problems: list[str] = []
+    relation_count = sum(isinstance(raw, dict) and raw.get("type") == "relation" for raw in raw_results)
+    results = [
+        result
+        for number, raw in enumerate(raw_results, 1)
+        if not (isinstance(raw, dict) and raw.get("type") == "relation")
+        for result in _parse_result(raw, number, total_pages, problems)
+    ]
+    reader = _ResultReader([*_drop_repeated(results)], total_pages, problems)
+    answer = reader.read()
+    if problems:
+        raise ReviewRefused(
+            "; ".join(dict.fromkeys(problems)),
+            code="IMPORT-ANSWER",
+            remedy="Correct the annotation in Label Studio, with evalkit's labelling config, and export again.",
+        )
+    if not relation_count:
+        return answer
+    remark = f"{relation_count} relation{'s' * (relation_count > 1)} between regions left out"
+    return LabelledAnswer(**{**vars(answer), "remarks": (remark,)})
+
+
+def _parse_result(raw: Any, number: int, total_pages: int, problems: list[str]) -> Iterator[_Result]:
+    try:
+        result = _Result.model_validate(raw)
+    except ValidationError as error:
+        problems.append(describe_first_error(error, f"result {number}"))
+        return
+    if _TYPE_BY_CONTROL.get(result.from_name) != result.type or result.to_name != "pages":
+        problems.append(f"result {number} is of control {result.from_name[:40]!r}, which the labelling config lacks")
+    elif result.from_name in _PER_PAGE_CONTROLS and result.item_index is None and total_pages > 1:
+        problems.append(f"result {number} ({result.from_name}) does not say on which page it is")
+    elif result.item_index is not None and not 0 <= result.item_index < total_pages:
+        problems.append(f"result {number} is on page {result.item_index + 1}, but the file has {total_pages}")
+    else:
+        yield result
+
+
+def _drop_repeated(results: Iterable[_Result]) -> Iterator[_Result]:
+    seen: list[str] = []
+    for result in results:
+        content = result.model_dump_json()
+        if content not in seen:
+            seen.append(content)
+            yield result
+
+
+class _ResultReader:
+    """Reader of one annotation's results; what contradicts itself is added to ``problems``."""
+
+    def __init__(self, results: Sequence[_Result], total_pages: int, problems: list[str]) -> None:
+        self._results, self._total_pages, self._problems = results, total_pages, problems
+
+    def read(self) -> LabelledAnswer:
+        file_types = [
+            self._get_type(choice, "the file's type")
+            for result in self._list("file_type")
+            for choice in result.value.choices
+        ]
+        notes = [result.value.joined_text for result in self._list("notes")]
+        segments = self._read_segments()
+        return LabelledAnswer(
+            dominant_type=self._take_one(file_types, "the file has several types"),
+            segments=segments,
+            quotes=tuple(self._iterate_quotes()),
+            flags=tuple(self._iterate_flags(segments or ())),
+            notes="\n".join(notes).strip(),
+            is_undeterminable=any(UNDETERMINABLE in result.value.choices for result in self._list("cannot_tell")),
+        )
+
+    def _list(self, control: str) -> list[_Result]:
+        return [result for result in self._results if result.from_name == control]
+
+    def _take_one(self, values: Sequence[_T | None], problem: str) -> _T | None:
+        distinct = list(dict.fromkeys(values))
+        if len(distinct) > 1:
+            self._problems.append(problem)
+        return distinct[0] if distinct else None
+
+    def _get_type(self, label: str, place: str) -> DocumentType | None:
+        try:
+            return DocumentType(label)
+        except ValueError:
+            reason = "no type was chosen" if label == NO_TYPE else f"{label[:40]!r} is not a document type"
+            self._problems.append(f"{place}: {reason}")
+            return None
+
+    def _read_segments(self) -> tuple[SegmentDraft, ...] | None:
+        choices_by_page: dict[int, list[str]] = {}
+        for result in self._list("begins"):
+            choices_by_page.setdefault((result.item_index or 0) + 1, []).extend(result.value.choices)
+        types_by_page = {
+            page: self._take_one(
+                [self._get_type(choice, f"page {page}") for choice in choices],
+                f"several types were chosen for the document that begins on page {page}",
+            )
+            for page, choices in sorted(choices_by_page.items())
+            if choices
+        }
+        if not types_by_page:
+            return None
+        if 1 not in types_by_page:
+            self._problems.append("no document begins on page 1")
+        bounds = pairwise([*types_by_page, self._total_pages + 1])
+        return tuple(
+            SegmentDraft(start_page=start, end_page=next_start - 1, dominant_type=types_by_page[start])
+            for start, next_start in bounds
+        )
+
+    def _iterate_flags(self, segments: Sequence[SegmentDraft]) -> Iterator[SegmentFlag]:
+        starts = {segment.start_page for segment in segments}
+        for result in self._list("document_problem"):
+            page = (result.item_index or 0) + 1
+            if page not in starts:
+                self._problems.append(f"page {page} is marked as a problem, but no document begins there")
+            for words in result.value.choices:
+                if words in _FLAG_BY_WORDS:
+                    yield SegmentFlag(start_page=page, flag=_FLAG_BY_WORDS[words])
+                else:
+                    self._problems.append(f"page {page}: {words[:40]!r} is not in the labelling config")
+
+    def _iterate_quotes(self) -> Iterator[ExpertQuote]:
+        text_by_id = {result.id: result.value.joined_text for result in self._list("quote_text")}
+        if text_by_id.keys() - {result.id for result in self._list("quotes")}:
+            self._problems.append("the text of a quote has no box")
+        boxes_by_quote: dict[tuple[int, DocumentType | None, str], list[PageBox]] = {}
+        for number, result in enumerate(self._list("quotes")):
+            page, value = (result.item_index or 0) + 1, result.value
+            corners = (value.x, value.y, value.x + value.width, value.y + value.height)
+            if value.rotation or not value.width or not value.height or max(corners) > 100 + _ROUNDED_SHARE:
+                self._problems.append(f"a box on page {page} is empty, rotated or reaches over the page's edge")
+                continue
+            types = [self._get_type(label, f"a box on page {page}") for label in value.rectanglelabels]
+            document_type = self._take_one(types, f"a box on page {page} has several types")
+            text = text_by_id.get(result.id, "")
+            # A quote over several lines has a box for each; without a text each box is a quote of its own.
+            key = page, document_type, text or f"\0{number}"
+            x0, y0, x1, y1 = (min(round(corner / 100, 6), 1.0) for corner in corners)
+            boxes_by_quote.setdefault(key, []).append((page, x0, y0, x1, y1))
+        for (page, document_type, text), boxes in boxes_by_quote.items():
+            snippet = "" if text.startswith("\0") else text
+            try:
+                yield ExpertQuote(page=page, snippet=snippet, boxes=tuple(boxes), document_type=document_type)
+            except ValidationError as error:
+                self._problems.append(describe_first_error(error, f"a quote on page {page}"))
+
+
+def list_flag_rows(answer: LabelledAnswer) -> Iterator[dict[str, Any]]:
+    """List the problems of documents in the form that a submission takes."""
+    for index, segment in enumerate(answer.segments or (), 1):
+        for flag in FLAG_KINDS:
+            if SegmentFlag(start_page=segment.start_page, flag=flag) in answer.flags:
+                yield {"segment_index": index, "flag": flag}
+
+
+def choose_new_quotes(answer: LabelledAnswer, agent_answer: ClassificationOutput | None) -> tuple[ExpertQuote, ...]:
+    """Choose the quotes of an annotation that the program's answer does not have."""
+    known = {
+        (evidence.page, presence.document_type, _join_words(evidence.snippet))
+        for segment in (agent_answer.segments if agent_answer else ())
+        for presence in segment.segment_composition
+        for evidence in presence.top_evidence
+    }
+    return tuple(
+        quote for quote in answer.quotes if (quote.page, quote.document_type, _join_words(quote.snippet)) not in known
+    )
+
+
+def _join_words(text: str) -> str:
+    return " ".join(text.split())
