@@ -183,7 +183,7 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
 
 
 def test_every_figure_has_words_and_its_numbers_stay(report_of_reviewed: EvaluationReport, tmp_path: Path) -> None:
-    write_html_report(report_of_reviewed, tmp_path / "report.html")
+    report_of_reviewed.write_html(tmp_path / "report.html")
     markup = (tmp_path / "report.html").read_text()
     figures = [figure for section in report_of_reviewed.sections for figure in section.figures]
     assert len(figures) >= 10
