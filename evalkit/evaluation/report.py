@@ -285,6 +285,7 @@ def _build_processed_section(study: Study) -> EvaluationSection:
 
 
 def _build_headlines_section(study: Study) -> EvaluationSection:
+    headlines = headline_estimates.estimate_headlines(study)
     rows = [
         {
             "figure": headline.name,
@@ -295,7 +296,7 @@ def _build_headlines_section(study: Study) -> EvaluationSection:
             "reviewed only": headline.reviewed_estimate,
             "wrong": headline.wrong_doc_ids,
         }
-        for headline in headline_estimates.estimate_headlines(study)
+        for headline in headlines
     ]
     return EvaluationSection(
         "headlines",
@@ -313,7 +314,7 @@ def _build_headlines_section(study: Study) -> EvaluationSection:
         (
             EvaluationFigure(
                 "Estimates with 95 % intervals, for documents like these",
-                plots.plot_intervals({row["figure"]: row["estimate"] for row in rows}, "share"),
+                plots.plot_intervals({headline.name: headline.estimate for headline in headlines}, "share"),
             ),
         ),
     )
@@ -630,7 +631,9 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
     severities_by_agent = group_pairs(
         (issue.agent, issue.severity) for document in study.documents for issue in document.issues
     )
-    issue_counts = {agent: Counter(severities) for agent, severities in sorted(severities_by_agent.items())}
+    issue_counts: dict[str, Counter[str]] = {
+        agent: Counter(map(str, severities)) for agent, severities in sorted(severities_by_agent.items())
+    }
     issue_figure = EvaluationFigure(
         "Issues by agent and severity",
         plots.plot_stacked_bars(issue_counts, plots.SEVERITY_COLOURS, "issues"),
@@ -668,12 +671,12 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
 def _plot_rules(rule_table: pd.DataFrame) -> list[EvaluationFigure]:
     """Plot how often the rules are right, and if the reviews that they alone caused were needed."""
     ranked = rule_table.sort_values(["wrong", "raised"], ascending=False, kind="stable")
-    judged = ranked[ranked["judged"] > 0].head(_MAX_PLOTTED_RULES)
-    sole = ranked[ranked["alone"] > 0].head(_MAX_PLOTTED_RULES)
-    estimates = {f"{row.code} ({row.wrong} caught)": row.precision for row in judged.itertuples(index=False)}
-    needs = {
-        row.code: {"needed": row.corrected, "needless": row.validated, "not known": row.open}
-        for row in sole.itertuples(index=False)
+    judged = ranked[ranked["judged"] > 0].head(_MAX_PLOTTED_RULES).to_dict("records")
+    sole = ranked[ranked["alone"] > 0].head(_MAX_PLOTTED_RULES).to_dict("records")
+    estimates: dict[str, Estimate] = {f"{row['code']} ({row['wrong']} caught)": row["precision"] for row in judged}
+    needs: dict[str, dict[str, int]] = {
+        row["code"]: {"needed": row["corrected"], "needless": row["validated"], "not known": row["open"]}
+        for row in sole
     }
     return [
         EvaluationFigure(caption, figure)

@@ -165,7 +165,7 @@ def measure_expert_agreement(study: Study) -> ExpertAgreement:
             second_review for _, (first_review, _), (second_review, _) in opinion_pairs if not first_review.is_blind
         ),
         scores.f1 if opinion_pairs else math.nan,
-        estimate_cohen_kappa(*types),
+        estimate_cohen_kappa(types[0], types[1]),
         compute_krippendorff_alpha(types),
     )
 

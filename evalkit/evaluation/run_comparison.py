@@ -364,8 +364,8 @@ class RunComparison:
             self.headline,
             (
                 f"{format_count(len(self.changed_documents), 'document')} changed",
-                f"Type, reviewed documents: {self.type_accuracy.winner_sentence}",
-                f"Segments, reviewed documents: {self.segment_accuracy.winner_sentence}",
+                f"Type, reviewed documents: {self.type_accuracy.describe_winner()}",
+                f"Segments, reviewed documents: {self.segment_accuracy.describe_winner()}",
             ),
             (
                 ("evalkit.show(comparison.changed_documents)", "the documents that changed"),
