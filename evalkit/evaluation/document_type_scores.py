@@ -32,12 +32,16 @@ from evalkit.evaluation.intervals import (
 )
 from evalkit.evaluation.metrics import (
     compute_accuracy,
+    compute_cohen_kappa,
     compute_macro_f1,
     compute_mixture_error,
     tabulate_confusion,
     tabulate_presence_scores,
 )
 from evalkit.evaluation.study import DocumentLabels, Study
+
+#: Resamples for the interval of kappa: each counts all pairs of types anew.
+_KAPPA_REPEATS = 100
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,10 @@ class DocumentTypeMetrics:
     """Mean F1 over the types that occur."""
     reviewed_macro_f1: float
     """Unweighted macro-F1 of the reviewed documents; NaN without any."""
+    kappa: Estimate
+    """Cohen's kappa of the program's and the true types."""
+    reviewed_kappa: float
+    """Unweighted kappa of the reviewed documents; NaN if undefined."""
     type_scores: tuple[TypeScores, ...]
 
 
@@ -117,12 +125,33 @@ def score_document_types(study: Study) -> DocumentTypeMetrics:
             weights=weights,
         ),
         compute_macro_f1(true_types, predicted_types),
+        estimate_cohen_kappa(true_types, predicted_types, weights),
+        compute_cohen_kappa(true_types, predicted_types),
         tuple(
             score_type(
                 type_name, is_true_type[:, index].astype(float), is_predicted_type[:, index].astype(float), weights
             )
             for index, type_name in enumerate(type_names)
         ),
+    )
+
+
+def estimate_cohen_kappa(
+    first_types: Sequence[str | None], second_types: Sequence[str | None], weights: Sequence[float] | None = None
+) -> Estimate:
+    """Estimate Cohen's kappa of two answers to the same cases, by bootstrap over the cases.
+
+    >>> [round(number, 2) for number in estimate_cohen_kappa(["Note", "Other"] * 20, ["Note", "Other"] * 19 + ["Note"] * 2)[:3]]
+    [0.95, 0.72, 1.0]
+    """
+    first, second = np.array(first_types, dtype=object), np.array(second_types, dtype=object)
+    return estimate_by_bootstrap(
+        lambda rows: compute_cohen_kappa(first[rows].tolist(), second[rows].tolist()),
+        len(first),
+        seed=BOOTSTRAP_SEED,
+        repeats=_KAPPA_REPEATS,
+        weights=weights,
+        value_range=(-1.0, 1.0),
     )
 
 

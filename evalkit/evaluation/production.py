@@ -22,6 +22,7 @@ from evalkit.evaluation.intervals import (
     estimate_proportion,
     estimate_weighted_mean,
 )
+from evalkit.evaluation.run_comparison import PairedAccuracy, compare_paired_accuracy
 from evalkit.evaluation.study import DocumentRecord, Study
 
 DIFFERENCE_COLUMNS = (
@@ -119,6 +120,20 @@ def _build_production_type_row(type_name: str, labelled_documents: Sequence[Docu
         "wrong": tuple(document.doc_id for document in true_documents if get_production_type(document) != type_name),
         "simulated": sum(map(_has_simulated_truth, judged_documents)),
     }
+
+
+def compare_program_with_production(study: Study) -> PairedAccuracy:
+    """Compare production (A) with the program (B) on the documents with known truth and both answers.
+
+    Source: McNemar's exact test; the documents are no random selection of all.
+    """
+    return compare_paired_accuracy(
+        [
+            (get_production_type(document) == true_type, _get_agent_type(document) == true_type)
+            for document in study.documents
+            if (true_type := get_true_type(document)) is not None and get_production_type(document) is not None
+        ]
+    )
 
 
 def _expand_estimate(column_name: str, estimate: Estimate) -> dict[str, float | None]:
