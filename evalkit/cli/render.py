@@ -574,7 +574,7 @@ def _format_paired_accuracy(paired_result: PairedAccuracy) -> str:
         f"only A {paired_result.only_a_right}, only B {paired_result.only_b_right}, none {paired_result.neither_right}; "
         f"B − A {_format_interval(paired_result.difference, '+.3f')}; "
         + (f"exact McNemar p {paired_result.p_value:.3g}; " if paired_result.p_value is not None else "")
-        + paired_result.winner_sentence
+        + paired_result.describe_winner()
     )
 
 

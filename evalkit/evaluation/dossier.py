@@ -303,7 +303,9 @@ def _compare_text(html: str, expected_html: str) -> Iterator[str]:
     section = table = "the head"
     difference_count = 0
     for line, expected in zip_longest(lines, expected_lines, fillvalue=""):
-        if match := re.match(r"(?:<figure>)?<(h2|caption|svg|footer|script)[^>]*>(?:\d+\. )?([^<]*)", expected):
+        if match := re.match(
+            r"(?:<figure><div[^>]*>)?<(h2|caption|svg|footer|script)[^>]*>(?:\d+\. )?([^<]*)", expected
+        ):
             section = match[2] if match[1] == "h2" else section
             table = {"caption": f", table “{match[2]}”", "svg": ", plot"}.get(match[1], "")
             section = {"footer": "the seal", "script": "the block of numbers and hashes"}.get(match[1], section)
@@ -434,6 +436,7 @@ def _build_validation_section(study: Study) -> EvaluationSection:
             "documents": headline.population_size,
             "reviewed": headline.reviewed_count,
             "estimate": headline.estimate,
+            "these documents only": headline.archive_estimate,
         }
         for headline in headline_estimates.estimate_headlines(study)
     ]

@@ -63,9 +63,8 @@ class PairedAccuracy:
         """Number of documents on which exactly one of A and B is right."""
         return self.only_a_right + self.only_b_right
 
-    @property
-    def winner_sentence(self) -> str:
-        """Sentence saying which answer is right more often, or that none is shown to be."""
+    def describe_winner(self, name_a: str = "A", name_b: str = "B") -> str:
+        """Return a sentence saying which answer is right more often, or that none is shown to be."""
         if self.discordant_count < _MIN_DISCORDANT_COUNT:
             return (
                 f"too few to tell: exactly one answer is right on {self.discordant_count} documents, "
@@ -73,7 +72,7 @@ class PairedAccuracy:
             )
         if self.p_value is None or self.p_value >= 0.05:
             return "no difference shown"
-        return "B is right more often" if self.only_b_right > self.only_a_right else "A is right more often"
+        return f"{name_b if self.only_b_right > self.only_a_right else name_a} is right more often"
 
 
 class PairedDocument(NamedTuple):
@@ -113,7 +112,7 @@ def compare_paired_accuracy(correctness_pairs: Sequence[tuple[bool, bool]]) -> P
     Newcombe's, Statistics in Medicine 17 (1998) 2635, method 10.
 
     >>> outcome = compare_paired_accuracy([(True, True)] * 36 + [(False, True)] * 12 + [(True, False)] * 2)
-    >>> round(outcome.p_value, 6), [round(number, 4) for number in outcome.difference[:3]], outcome.winner_sentence
+    >>> round(outcome.p_value, 6), [round(number, 4) for number in outcome.difference[:3]], outcome.describe_winner()
     (0.012939, [0.2, 0.0569, 0.3404], 'B is right more often')
     """
     counts_by_correctness = Counter((bool(a), bool(b)) for a, b in correctness_pairs)
@@ -364,8 +363,8 @@ class RunComparison:
             self.headline,
             (
                 f"{format_count(len(self.changed_documents), 'document')} changed",
-                f"Type, reviewed documents: {self.type_accuracy.winner_sentence}",
-                f"Segments, reviewed documents: {self.segment_accuracy.winner_sentence}",
+                f"Type, reviewed documents: {self.type_accuracy.describe_winner()}",
+                f"Segments, reviewed documents: {self.segment_accuracy.describe_winner()}",
             ),
             (
                 ("evalkit.show(comparison.changed_documents)", "the documents that changed"),
@@ -736,5 +735,5 @@ def _convert_paired_to_json(paired_accuracy: PairedAccuracy) -> dict[str, Any]:
         "discordant": paired_accuracy.discordant_count,
         "p_value": paired_accuracy.p_value,
         "difference": paired_accuracy.difference._asdict(),
-        "verdict": paired_accuracy.winner_sentence,
+        "verdict": paired_accuracy.describe_winner(),
     }

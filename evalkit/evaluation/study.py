@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from evalkit.classification.page_risks import combine_page_risks, compute_page_risks
-from evalkit.classification.schema import DocumentType
 from evalkit.core.data_frames import TEXT, build_frame
 from evalkit.core.grouping import group_pairs
+from evalkit.document_types import list_type_names
 from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import (
@@ -76,8 +76,6 @@ if TYPE_CHECKING:
 #: ``undeterminable``: an expert could not tell the type; ``pending``: waiting for review; ``unseen``: accepted and not
 #: drawn for review; ``unreadable``: the document or one of its stored files could not be read.
 TruthStatus = Literal["reviewed", "undeterminable", "pending", "unseen", "unreadable"]
-
-TYPE_NAMES = tuple(kind.value for kind in DocumentType)
 
 #: Maximum number of unmatched label rows named in a warning; further ones are only counted.
 _MAX_NAMED_ROWS = 5
@@ -417,11 +415,11 @@ def read_folder_study(
             "`evalkit runs` lists.",
         )
     for foreign_label, type_name in (foreign_types or {}).items():
-        if type_name not in TYPE_NAMES:
+        if type_name not in list_type_names():
             raise UsageError(
                 f"[foreign_types] maps the label {foreign_label!r} to {type_name!r}, which is not a document type",
                 code="FOREIGN-TYPES",
-                remedy=f"Map this label to one of {', '.join(TYPE_NAMES)}.",
+                remedy=f"Map this label to one of {', '.join(list_type_names())}.",
             )
     reader = _StudyReader(output_folder, dict(foreign_types or {}))
     reader.load_label_files(truth, production)

@@ -98,6 +98,7 @@ from evalkit.store import (
     open_output_folder,
     packet_file_name,
     result_file_name,
+    store_own_types,
 )
 
 if TYPE_CHECKING:
@@ -214,6 +215,8 @@ async def _open_document_run(options: RunOptions, *, estimates_only: bool = Fals
     output_folder = open_output_folder(options.output or settings.output, settings.database)
     reader_config = build_reader_config(settings)
     with output_folder.hold_run_lock(), use_weights_in_force(output_folder), OutputIndex(output_folder) as index:
+        if settings.types_file is not None:
+            store_own_types(output_folder, settings.types_file)
         # If the database was lost, the index is rebuilt from the files.
         if not index.list_documents() and output_folder.list_json_files(RESULTS_FOLDER):
             rebuild_and_count_documents_and_cases(output_folder, index)

@@ -48,7 +48,7 @@ from evalkit.pipeline.run_setup import build_reader_config
 from evalkit.pipeline.site_weights import use_weights_in_force
 from evalkit.settings import Settings
 from evalkit.statements.statement_detection import refuse_bank_statement
-from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, open_output_folder
+from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, open_output_folder, store_own_types
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,6 +175,8 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
     monotonic_start = time.monotonic()
     reader_config = build_reader_config(settings)
     with output_folder.hold_run_lock(), use_weights_in_force(output_folder), OutputIndex(output_folder) as index:
+        if settings.types_file is not None:
+            store_own_types(output_folder, settings.types_file)
         doc_id_by_sha256 = map_doc_ids_by_sha256(output_folder, index)
         discovered = discover_documents(
             options.paths, doc_id_by_sha256, output_root=output_folder.root, yes=options.yes

@@ -10,6 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
+from evalkit.document_types import load_own_types, use_own_types
 from evalkit.errors import UsageError
 from evalkit.pipeline.document_discovery import InputPaths
 from evalkit.pipeline.run_summary import RunProgressCallback
@@ -125,7 +126,8 @@ def resolve_settings(*, settings: Settings | None = None, output: Path | str | N
     """Return the given settings, or the environment's with the options of this call.
 
     UsageError if settings are given together with options that replace settings. Only ``output`` may be given too:
-    every caller takes it from its own argument first.
+    every caller takes it from its own argument first. The document types of the settings, and no others, are then in
+    force in this process.
     """
     replaced_settings = {name: options[name] for name in _SETTING_OPTIONS if options.get(name) is not None}
     if settings is None:
@@ -133,11 +135,12 @@ def resolve_settings(*, settings: Settings | None = None, output: Path | str | N
             replaced_settings["models"] = {"default": replaced_settings.pop("model")}
         if "usd_per_run" in replaced_settings:
             replaced_settings["limits"] = {"usd_per_run": replaced_settings.pop("usd_per_run")}
-        return Settings.load(output=None if output is None else str(output), **replaced_settings)
-    if replaced_settings:
+        settings = Settings.load(output=None if output is None else str(output), **replaced_settings)
+    elif replaced_settings:
         raise UsageError(
             f"these options cannot be combined with `settings`: {', '.join(replaced_settings)}",
             code="SETTINGS",
             remedy="Give either settings or options: Settings.load(…) takes these options too.",
         )
+    use_own_types({} if settings.types_file is None else load_own_types(settings.types_file))
     return settings

@@ -68,7 +68,12 @@ from evalkit.store.output_folder import (
     read_record,
     require_evalkit_output_folder,
 )
-from evalkit.store.output_location import open_output_folder, parse_output_location
+from evalkit.store.output_location import (
+    open_output_folder,
+    parse_output_location,
+    store_own_types,
+    use_stored_types,
+)
 from evalkit.store.reviewer_records import (
     CaseClaim,
     CaseView,
@@ -147,6 +152,8 @@ __all__ = [
     "run_file_name",
     "sample_draw_file_name",
     "site_weights_file_name",
+    "store_own_types",
     "template_file_name",
     "template_review_file_name",
+    "use_stored_types",
 ]

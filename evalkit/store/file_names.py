@@ -21,6 +21,8 @@ RUNS_FOLDER = "runs"
 TEMPLATES_FOLDER = "templates"
 TEMPLATE_REVIEWS_FOLDER = "template_reviews"
 PRODUCTION_LABELS_FILE = "production.json"
+#: A site's own document types, as the last run had them.
+OWN_TYPES_FILE = "own_types.toml"
 #: Counts of what was new in each run's documents.
 MONITORING_FILE = "monitoring.json"
 PURGE_RECORDS_FOLDER = "purged"
@@ -77,6 +79,7 @@ NEUTRAL_NAMES = frozenset(
             RUNS_FOLDER,
             TEMPLATES_FOLDER,
             PRODUCTION_LABELS_FILE,
+            OWN_TYPES_FILE,
             MONITORING_FILE,
             INTENDED_USE_FILE,
             PURGE_RECORDS_FOLDER,
