@@ -8,6 +8,7 @@ from typing import Any
 import traitlets
 
 from evalkit.core.grouping import split_into_runs
+from evalkit.core.wording import format_page_range
 from evalkit.extraction.clinical.clinical_rules import get_base_field_name
 from evalkit.extraction.extraction_schema import Extraction, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldNeed
@@ -101,7 +102,8 @@ def render_field_values(case: FieldReviewCase, draft: Draft) -> dict[str, dict[s
 def describe_field_target_place(case: FieldReviewCase, target_id: str, draft: Draft) -> str:
     """Describe which place of a field or issue is highlighted, or why none is."""
     place, target = case.locate_target(target_id), case.get_target(target_id)
-    form_pages = _format_page_range(case.packet.extractions[target.extraction_index])
+    extraction = case.packet.extractions[target.extraction_index]
+    form_pages = format_page_range(extraction.start_page, extraction.end_page)
     answer = draft.fields.get(target_id)
     if answer and answer.page:
         place = HighlightedPlace(answer.page, answer.boxes, "found")
@@ -145,7 +147,7 @@ def _render_form(case: FieldReviewCase, form_index: int, extraction: Extraction)
                 None,
                 [
                     template.display_name if template else "",
-                    _format_page_range(extraction),
+                    format_page_range(extraction.start_page, extraction.end_page),
                     _format_points(extraction.score),
                 ],
             )
@@ -283,14 +285,6 @@ def _render_field_value(field_value: FieldValue | FieldAnswer) -> dict[str, Any]
 
 def _format_points(score: float | None) -> str:
     return "could not be judged" if score is None else f"{score * 100:.3g} of 100 points"
-
-
-def _format_page_range(extraction: Extraction) -> str:
-    return (
-        f"page {extraction.start_page}"
-        if extraction.start_page == extraction.end_page
-        else f"pages {extraction.start_page}–{extraction.end_page}"
-    )
 
 
 def _shorten_text(text: str) -> str:

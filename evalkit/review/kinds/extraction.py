@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import Field
 from typing_extensions import override
 
-from evalkit.core.wording import format_page_numbers
+from evalkit.core.wording import format_page_numbers, format_page_range
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import NotFound, ReviewRefused
 from evalkit.extraction.extraction_schema import (
@@ -139,11 +139,7 @@ def explain_case_escalation(extractions: Iterable[Extraction]) -> str:
     """
     escalated_extractions = [extraction for extraction in extractions if is_extraction_review_required(extraction)]
     first_extraction = escalated_extractions[0]
-    page_words = (
-        f"page {first_extraction.start_page}"
-        if first_extraction.start_page == first_extraction.end_page
-        else f"pages {first_extraction.start_page}–{first_extraction.end_page}"
-    )
+    page_words = format_page_range(first_extraction.start_page, first_extraction.end_page)
     more = f"; {len(escalated_extractions) - 1} more to check" if len(escalated_extractions) > 1 else ""
     return f"{first_extraction.document_type} on {page_words}: {explain_extraction_escalation(first_extraction)}{more}"
 
@@ -344,10 +340,9 @@ class FieldReviewCase(ReviewCase):
         """Get the expert's answer to a field or, without one, the agent's value. NotFound."""
         return draft.fields.get(field_key) or self.get_agent_value(field_key)
 
-    @cached_property
     @override
-    def viewing_requirements(self) -> ViewingRequirements:
-        """First page and BLOCKER and MAJOR issues of each form that was not accepted."""
+    def get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+        """Get first page and BLOCKER and MAJOR issues of each form that was not accepted."""
         escalated_extractions = [
             extraction for extraction in self.packet.extractions if is_extraction_review_required(extraction)
         ]

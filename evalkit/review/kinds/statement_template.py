@@ -269,12 +269,6 @@ class TemplateReviewCase(ReviewCase):
             return False
         return True
 
-    @property
-    @override
-    def viewing_requirements(self) -> ViewingRequirements:
-        """Pages that the template reads, and shown issues that are critical or high."""
-        return self.get_viewing_requirements(self.draft)
-
     def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
         """Record that a page was on screen, and an issue if its place is on this page."""
         draft = draft.show_page_and_mark_seen(page)
@@ -340,6 +334,7 @@ class TemplateReviewCase(ReviewCase):
 
     @override
     def get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+        """Get the pages that the template reads, and shown issues that are critical or high."""
         grave_ids = (
             reported_issue.issue.issue_id
             for reported_issue in self.issues_within_caps
