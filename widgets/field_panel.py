@@ -123,18 +123,13 @@ def describe_field_target_place(case: FieldReviewCase, target_id: str, draft: Dr
 
 def build_form_ribbon(case: FieldReviewCase) -> list[dict[str, Any]]:
     """Build ``PagePane.segments`` by form; a shared page counts for the first form."""
-    form_by_page: dict[int, tuple[int, str]] = {}
-    for form_index, extraction in enumerate(case.packet.extractions):
-        for page in range(extraction.start_page, min(extraction.end_page, case.packet.total_pages) + 1):
-            form_by_page.setdefault(page, (form_index, extraction.document_type))
-
-    def find_form(page: int) -> tuple[int, str]:
-        return form_by_page.get(page, (-1, "no form"))
-
-    pages = range(1, case.packet.total_pages + 1)
+    form_by_page = dict.fromkeys(range(1, case.packet.total_pages + 1), (-1, "no form"))
+    for form_index, extraction in reversed([*enumerate(case.packet.extractions)]):
+        pages = form_by_page.keys() & range(extraction.start_page, extraction.end_page + 1)
+        form_by_page |= dict.fromkeys(pages, (form_index, extraction.document_type))
     return [
-        {"start": run[0], "end": run[-1], "type": find_form(run[0])[1], "flags": [], "note": ""}
-        for run in split_into_runs(pages, lambda run, page: find_form(page) == find_form(run[0]))
+        {"start": run[0], "end": run[-1], "type": form_by_page[run[0]][1], "flags": [], "note": ""}
+        for run in split_into_runs(form_by_page, lambda run, page: form_by_page[page] == form_by_page[run[0]])
     ]
 
 

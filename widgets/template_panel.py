@@ -87,13 +87,13 @@ class TemplatePanel(CasePanelWidget):
 
 def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
     """Build ``TemplatePanel.case``: all that does not change while the case is open."""
-    packet, escalation = case.packet, case.template_case.escalation
+    packet, escalation = case.packet, case.packet.template_case.escalation
     template_identity = case.agent_template.identity
     template_name = " · ".join(
         filter(None, [template_identity.bank, template_identity.statement, f"version {case.agent_template.version}"])
     )
     sentence_by_issue_id = {issue.issue_id: describe_issue(issue) for issue in packet.issues}
-    hidden_issue_count = len(case.template_case.issues) - len(case.issues_within_caps)
+    hidden_issue_count = len(case.packet.template_case.issues) - len(case.issues_within_caps)
     return {
         "headline": format_headline(
             packet, [issue for issue in packet.open_issues if issue.issue_id == case.choose_first_target_id()]

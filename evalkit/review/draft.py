@@ -1,7 +1,7 @@
 """The draft: an expert's answer before it is submitted, and its edits.
 
-A draft is immutable: every edit returns a new draft. The drafts of all kinds of case have the same fields; a further kind
-adds its fields in a subclass. The segments always cover the pages 1..total_pages without gap or overlap, because edits
+A draft is immutable: every edit returns a new draft. The drafts of all kinds of case have the same
+fields. The segments always cover the pages 1..total_pages without gap or overlap, because edits
 work on the segments' first pages.
 """
 
@@ -120,15 +120,11 @@ class Draft(StrictRecord):
     """Seconds for which the expert has actively worked on the case."""
 
     @model_validator(mode="after")
-    def _require_page_coverage(self) -> Self:
+    def _require_page_coverage_and_known_places(self) -> Self:
         if not self.segments:
             raise ValueError("a draft needs at least one segment")
         if not is_gapless(self.segments, self.total_pages):
             raise ValueError("segments must cover pages 1, 2, … in order, without gap or overlap")
-        return self
-
-    @model_validator(mode="after")
-    def _require_known_segments(self) -> Self:
         if not {*self.segment_notes, *(flag.start_page for flag in self.flags)} <= self._types_by_start.keys():
             raise ValueError("every flag and segment note must name the first page of a segment")
         if any(quote.page > self.total_pages for quote in self.evidence):

@@ -409,13 +409,6 @@ def find_changed_fields(
     }
 
 
-def list_field_keys_statuses_and_values(forms: Iterable[ExtractedFields]) -> list[tuple[str, str, str | None]]:
-    """List key, status and value of every field, to compare two experts' answers."""
-    return [
-        (key, field_value.status, field_value.value) for key, field_value in index_fields_by_key(tuple(forms)).items()
-    ]
-
-
 def format_field_value(field_value: FieldValue | FieldAnswer) -> str:
     """Format a field's value, or its status if it has no certain value."""
     if isinstance(field_value, FieldAnswer) and field_value.removed:

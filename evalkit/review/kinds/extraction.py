@@ -50,7 +50,6 @@ from evalkit.review.field_answers import (
     is_extraction_review_required,
     is_repeated_field_entry,
     is_same_as_agent,
-    list_field_keys_statuses_and_values,
     parse_field_answer,
     parse_field_answers,
     resolve_field_key,
@@ -518,7 +517,11 @@ class ExtractionKind(CaseKind[ExtractionPacket, tuple[ExtractedFields, ...]]):
 
     @override
     def is_same_answer(self, first: tuple[ExtractedFields, ...], second: tuple[ExtractedFields, ...]) -> bool:
-        return list_field_keys_statuses_and_values(first) == list_field_keys_statuses_and_values(second)
+        first_values, second_values = (
+            [(key, value.status, value.value) for key, value in index_fields_by_key(forms).items()]
+            for forms in (first, second)
+        )
+        return first_values == second_values
 
     @override
     def summarise_answer(self, answer: tuple[ExtractedFields, ...]) -> str:
