@@ -36,6 +36,10 @@ class EvalkitError(Exception):
     def __str__(self) -> str:
         return f"{self.message}. {self.remedy}"
 
+    def _render_traceback_(self) -> list[str]:
+        # IPython prints these lines instead of a traceback. What is wrong is in them; where it was noticed helps nobody.
+        return [f"{type(self).__name__}: {self.message}", f"What to do: {self.remedy}", f"Code: {self.code}"]
+
     def __reduce__(self) -> tuple[object, ...]:
         # Errors cross process borders (the reading pool), and the default would lose keyword arguments.
         return _rebuild_error, (type(self), self.message, self.code, self.remedy)

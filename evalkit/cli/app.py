@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
+import evalkit
 from evalkit.cli import audit, evaluate, learn, maintenance, review, run, templates
 from evalkit.cli.options import load_settings
 from evalkit.cli.terminal import discard_pending_output, print_notes, redirect_closed_streams_to_null
@@ -51,6 +52,12 @@ app.add_typer(learn.learn, name="learn")
 app.add_typer(audit.audit, name="audit")
 
 
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"evalkit {evalkit.__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def _configure_logging(
     context: typer.Context,
@@ -61,6 +68,9 @@ def _configure_logging(
         Literal["text", "json"] | None,
         typer.Option(help="Format of the log; json: one JSON object in each line.", show_default="text"),
     ] = None,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     from evalkit.core.log_events import EventFormatter
 

@@ -39,15 +39,16 @@ def export(
         typer.Option(
             "--to",
             metavar="PATH",
-            help="File to write, or folder to write with --format folder.",
+            help="File to write, or folder to write with --format folder, labelstudio or fhir.",
             show_default="standard output",
         ),
     ] = None,
     file_format: Annotated[
-        Literal["jsonl", "csv", "parquet", "folder", "labelstudio"],
+        Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir"],
         typer.Option(
             "--format",
-            help="Format of the data. folder: a data card and a file per part; labelstudio: tasks, page pictures and config.",
+            help="Format of the data. folder: a data card and a file per part; labelstudio: tasks, page pictures and "
+            "config; fhir: a FHIR R4 Bundle per file.",
         ),
     ] = "jsonl",
     level: Annotated[
@@ -160,26 +161,22 @@ def report(
 
     Example: evalkit report --to report.html
     """
-    from evalkit.core.clocks import format_iso_seconds, utc_now
-    from evalkit.evaluation.report import build_report, convert_report_to_json, write_html_report
-    from evalkit.evaluation.study import read_folder_study
+    from evalkit.evaluation.api import report as build_report
+    from evalkit.evaluation.report import convert_report_to_json
 
-    settings = load_settings()
-    study = read_folder_study(
-        open_existing_output(output), truth=truth, production=production, foreign_types=settings.foreign_types
-    )
-    certificate_settings = (
-        settings.certificate if rate is None else settings.certificate.model_copy(update={"max_error_rate": rate})
-    )
     evaluation_report = build_report(
-        study, made_at=format_iso_seconds(utc_now()), certificate_settings=certificate_settings
+        open_existing_output(output).root,
+        truth=truth,
+        production=production,
+        max_error_rate=rate,
+        settings=load_settings(),
     )
     if to is not None:
-        write_html_report(evaluation_report, to)
+        evaluation_report.write_html(to)
     print_notes(*(() if as_json else evaluation_report.warnings))
     build_json = partial(convert_report_to_json, evaluation_report)
     print_outcome(render_evaluation_report(evaluation_report, to), build_json, as_json=as_json)
-    raise typer.Exit(1 if study.problems else 0)
+    raise typer.Exit(1 if evaluation_report.study.problems else 0)
 
 
 def dossier(
@@ -318,17 +315,12 @@ def compare(
 
     Example: evalkit compare output output_lean
     """
-    from evalkit.evaluation.run_comparison import compare_studies
-    from evalkit.evaluation.study import read_study
+    from evalkit.evaluation.api import compare as compare_runs
 
-    settings = load_settings()
-    studies = [
-        read_study(output, truth=truth, foreign_types=settings.foreign_types, settings=settings) for output in (a, b)
-    ]
-    comparison = compare_studies(*studies)
+    comparison = compare_runs(a, b, truth=truth, settings=load_settings())
     print_outcome(render_comparison(comparison), comparison.to_json, as_json=as_json)
-    print_notes(*dict.fromkeys(line for study in studies for line in (*study.problems, *study.label_warnings)))
-    raise typer.Exit(1 if any(study.problems for study in studies) else 0)
+    print_notes(*comparison.problems, *comparison.label_warnings)
+    raise typer.Exit(1 if comparison.problems else 0)
 
 
 def challenge(
@@ -367,16 +359,15 @@ def challenge(
 
     Example: evalkit challenge output --model gemini:gemini-2.5-flash --kinds semantic --limit 10
     """
-    from evalkit.evaluation.challenge import run_mutation_test
+    from evalkit.evaluation.challenge import challenge as plant_faults
 
-    settings = load_settings(models={"default": model} if model is not None else None, profile=profile)
-    challenge_outcome = run_mutation_test(
+    challenge_outcome = plant_faults(
         paths,
-        settings,
-        classifications_folder=classifications,
+        classifications=classifications,
         kinds=filter(None, map(str.strip, (kinds or "").split(","))),
-        max_cases_per_kind=limit,
+        limit=limit,
         seed=seed,
+        settings=load_settings(models={"default": model} if model is not None else None, profile=profile),
     )
     print_outcome(render_challenge(challenge_outcome), challenge_outcome.to_json, as_json=as_json)
     print_notes(*challenge_outcome.problems)

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from evalkit.cli.terminal import ConsoleTable
+from evalkit.core.wording import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -65,11 +66,7 @@ def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str]
         ]
         columns = ("document", "pages", "decision", "rule", "dominant type", "blocker/major/minor", "raised by")
         yield ConsoleTable(columns, rows)
-    resumed_count = sum(document.resumed for document in documents)
-    resumed_note = f"; {resumed_count} were finished before" if resumed_count else ""
-    counts_text = _count_names([document.decision or "NOT READ" for document in documents])
-    skipped_note = f", {_format_count(len(summary.skipped), 'file')} skipped" if summary.skipped else ""
-    yield f"{_format_count(len(documents), 'document')}: {counts_text}{resumed_note}{skipped_note}"
+    yield summary.headline
     yield from _render_usages(summary.by_agent)
     yield from filter(None, (summary.weights_note, summary.label_hint, summary.setting_hint))
     yield summary.timings.format_timing_line(summary.seconds)
@@ -95,9 +92,9 @@ def render_run_estimate(estimate: RunEstimate) -> Iterator[Printable]:
         columns = ("model", "role", "calls", "tokens in", "tokens out", "images", "US dollars", "seconds a call")
         yield ConsoleTable(columns, rows)
     finished = f"; {estimate.finished} were finished before and cost nothing" if estimate.finished else ""
-    yield f"{_format_count(estimate.documents, 'document')}{finished}"
+    yield f"{format_count(estimate.documents, 'document')}{finished}"
     yield (
-        f"Estimate: {_format_count(estimate.usage.calls, 'call')}, {estimate.format_cost()}, {estimate.minutes:.1f} minutes "
+        f"Estimate: {format_count(estimate.usage.calls, 'call')}, {estimate.format_cost()}, {estimate.minutes:.1f} minutes "
         f"at {estimate.calls_in_flight} calls at a time"
     )
     if rows:
@@ -123,20 +120,10 @@ def render_extract_summary(summary: ExtractSummary, format_queue_command: Callab
     ]
     if 0 < len(rows) <= _MAX_TABLE_ROWS:
         yield ConsoleTable(("document", "pages", "type", "decision", "score", "fields found", "stopped"), rows)
-    decisions = [extraction.decision or "NOT JUDGED" for _, extraction in extractions]
-    counts_text = f": {_count_names(decisions)}" * bool(decisions)
-    yield f"{len(decisions)} reports and forms in {_format_count(len(summary.documents), 'document')}{counts_text}"
+    yield summary.headline
     yield from _render_usages(summary.by_agent)
-    queue_hint = f" Waiting cases: {format_queue_command(summary.output)}" if "ESCALATE_TO_SME" in decisions else ""
+    queue_hint = f" Waiting cases: {format_queue_command(summary.output)}" if summary.has_escalation else ""
     yield f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s).{queue_hint}"
-
-
-def _format_count(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
-def _count_names(names: Sequence[str]) -> str:
-    return ", ".join(f"{names.count(name)} {name}" for name in sorted(set(names)))
 
 
 def _format_repairs(document: DocumentSummary) -> str:
@@ -436,9 +423,7 @@ def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
     from evalkit.evaluation.run_comparison import convert_to_records
     from evalkit.evaluation.verifier_performance import ERROR_LEVELS
 
-    unpaired_text = f"{len(comparison.only_in_a)} only in A, {len(comparison.only_in_b)} only in B"
-    runs_text = f"A is {comparison.output_a}, B is {comparison.output_b}"
-    yield f"{runs_text}: {len(comparison.documents_table)} documents in both, {unpaired_text}"
+    yield comparison.headline
     for name, doc_ids in (("A", comparison.only_in_a), ("B", comparison.only_in_b)):
         if doc_ids:
             more = f" and {len(doc_ids) - _MAX_TABLE_ROWS} more" * (len(doc_ids) > _MAX_TABLE_ROWS)
@@ -502,7 +487,7 @@ def _render_truth_origins(comparison: RunComparison) -> Iterator[str]:
 
 def _format_change(row: dict[str, Any]) -> list[str]:
     """Format a document as table cells: the value of run A, and of B if it differs."""
-    from evalkit.evaluation.run_comparison import CANNOT_TELL_LABEL
+    from evalkit.pipeline.supplied_labels import CANNOT_TELL_LABEL
 
     scores = ("none" if (score := row[f"score_{side}"]) is None else f"{score:.2f}" for side in "ab")
     return [

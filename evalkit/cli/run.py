@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -112,7 +112,7 @@ def run(
         raise typer.Exit(1 if run_estimate.problems else 0)
 
     def run_with_limit(limit: Decimal | float | None) -> RunSummary:
-        with pipeline.show_progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext() as on_progress:
+        with _show_progress_bar() as on_progress:
             return pipeline.run(paths, **options, usd_per_run=limit, on_progress=on_progress)
 
     _record_monitoring(output, with_certificates=False)  # so that a new brake holds for this run's documents
@@ -120,6 +120,13 @@ def run(
     print_outcome(render_run_summary(summary, format_queue_command), partial(summary.to_json, vars), as_json=as_json)
     _record_monitoring(str(summary.output), with_certificates=True)
     _exit_with_summary(summary, strict=strict)
+
+
+def _show_progress_bar() -> AbstractContextManager[Any]:
+    """Show a progress bar on standard error, if it is a terminal."""
+    from evalkit.pipeline import show_progress_bar
+
+    return show_progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext()
 
 
 def _record_monitoring(output: str | None, *, with_certificates: bool) -> None:
@@ -196,21 +203,23 @@ def extract(
     from evalkit.pipeline import extract as extract_all
 
     def extract_with_limit(limit: Decimal | float | None) -> ExtractSummary:
-        return extract_all(
-            paths,
-            template=template,
-            tax_year=tax_year,
-            output=output,
-            model=model,
-            reader=reader,
-            workers=workers,
-            executor=executor,
-            fresh=fresh,
-            even_purged=even_purged,
-            yes=yes,
-            probe=not no_probe,
-            usd_per_run=limit,
-        )
+        with _show_progress_bar() as on_progress:
+            return extract_all(
+                paths,
+                template=template,
+                tax_year=tax_year,
+                output=output,
+                model=model,
+                reader=reader,
+                workers=workers,
+                executor=executor,
+                fresh=fresh,
+                even_purged=even_purged,
+                yes=yes,
+                probe=not no_probe,
+                usd_per_run=limit,
+                on_progress=on_progress,
+            )
 
     summary = run_within_budget(extract_with_limit, usd_per_run)
     if to is not None:
@@ -226,7 +235,6 @@ def _convert_extracted_document_to_json(document: ExtractedDocument) -> dict[str
 
 def _exit_with_summary(summary: BatchSummary[Any], *, strict: bool) -> NoReturn:
     """Print failures, copies and skipped files on standard error; exit."""
-    failures = (f"{document.doc_id}: {document.error}" for document in summary.failed)
     skipped = (f"skipped: {skipped_file.file}: {skipped_file.reason}" for skipped_file in summary.skipped)
-    print_notes(*failures, *summary.problems, *summary.copies, *skipped)
+    print_notes(*summary.list_failure_lines(), *skipped)
     raise typer.Exit(1 if strict and summary.skipped else summary.exit_status)

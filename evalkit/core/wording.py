@@ -27,3 +27,13 @@ def format_page_ranges(ranges: Sequence[tuple[int, int]]) -> str:
 def format_page_numbers(pages: Iterable[int]) -> str:
     """Format page numbers: ``page 4``, ``pages 1 and 8``."""
     return format_page_ranges([(page, page) for page in pages])
+
+
+def format_count(count: int, noun: str) -> str:
+    """Format a count with its noun: ``1 file``, ``2 files``."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def count_names(names: Sequence[str]) -> str:
+    """Count equal names, sorted: ``2 AUTO_ACCEPT, 1 ESCALATE_TO_SME``."""
+    return ", ".join(f"{names.count(name)} {name}" for name in sorted(set(names)))

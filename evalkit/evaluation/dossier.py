@@ -335,7 +335,7 @@ def build_dossier(output_folder: OutputFolder, basis: DossierBasis) -> Evaluatio
     ]
     return EvaluationReport(
         basis.made_at,
-        "",
+        study,
         tuple(warnings),
         (
             _build_summary_section(study, events, basis),

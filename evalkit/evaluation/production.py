@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit.classification.schema import ClassificationOutput
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.intervals import (
     CertainlyReviewedCounts,
@@ -23,13 +22,11 @@ from evalkit.evaluation.intervals import (
     estimate_weighted_mean,
 )
 from evalkit.evaluation.study import TYPE_NAMES, DocumentRecord, Study
-from evalkit.store import open_output_folder, parse_stored_record, result_file_name
 
 DIFFERENCE_COLUMNS = (
     *("doc_id", "production", "agent", "truth", "right", "production_confidence", "agent_confidence"),
     *("decision", "pages", "standing", "simulated"),
 )
-EVIDENCE_COLUMNS = ("page", "type", "snippet", "anchors")
 _ESTIMATE_SUFFIXES = ("", "_low", "_high", "_n")
 CLASS_COLUMNS = (
     *("type", "true_reviewed", "said", "said_reviewed"),
@@ -73,33 +70,6 @@ def tabulate_production_vs_agent(study: Study) -> pd.DataFrame:
         and production_label != _get_agent_type(document)
     ]
     return pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS))
-
-
-def tabulate_agent_evidence(study: Study, doc_id: str) -> pd.DataFrame:
-    """Tabulate the quotes that the agent gave as evidence for the types in a document.
-
-    Quotes for the document's overall type come first, then by descending segment share. Columns: ``page`` (from 1, as
-    the agent claims); ``type`` that the quote supports; ``snippet``; ``anchors``, the decisive terms in the quote. The
-    table is empty if there is no usable answer. NotFound if the document has no result, StoreError if the result is
-    damaged.
-    """
-    result_name = result_file_name(doc_id)
-    stored_classification = open_output_folder(study.output).read_json(result_name).get("classification")
-    if stored_classification is None:
-        return pd.DataFrame([], columns=list(EVIDENCE_COLUMNS))
-    classification = parse_stored_record(
-        ClassificationOutput, stored_classification, result_name, "Run the document with --fresh."
-    )
-    presence_claims = [claim for segment in classification.segments for claim in segment.segment_composition]
-    presence_claims.sort(
-        key=lambda claim: (claim.document_type != classification.dominant_type_overall, -claim.segment_share)
-    )
-    rows = [
-        (quote.page, str(claim.document_type), quote.snippet, quote.anchors_found)
-        for claim in presence_claims
-        for quote in claim.top_evidence
-    ]
-    return pd.DataFrame(rows, columns=list(EVIDENCE_COLUMNS))
 
 
 def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:

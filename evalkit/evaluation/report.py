@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
 from importlib.metadata import version
@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.grouping import group_pairs
+from evalkit.core.notebook_cards import format_card
 from evalkit.evaluation import (
     attention_checks,
     certificate,
@@ -94,6 +95,8 @@ _MISSING_SECTION_TEXTS = {
     "experts": "No case has been reviewed yet.",
     "fields": "No fields have been extracted yet. Run `evalkit extract`, or `evalkit run --extract`.",
 }
+#: Number of estimates in the summary that a notebook cell shows.
+_ESTIMATES_IN_CARD = 4
 #: Maximum number of documents named in a table cell; further ones are only counted ("and 5 more").
 _MAX_NAMED_IN_CELL = 8
 
@@ -137,8 +140,8 @@ class EvaluationReport:
 
     made_at: str
     """Time of the report: ISO 8601 in UTC."""
-    output: str
-    """The output folder that was evaluated."""
+    study: Study = field(repr=False)
+    """The documents that the figures are about; ``study.to_frame()`` is a table of them."""
     warnings: tuple[str, ...]
     """Sentences shown above all figures, such as on simulated reviews or unreadable files."""
     sections: tuple[EvaluationSection, ...] = ()
@@ -156,6 +159,34 @@ class EvaluationReport:
         raise KeyError(
             f"the report has no section {key!r}; its sections are "
             f"{', '.join((*(section.key for section in self.sections), *_MISSING_SECTION_TEXTS))}"
+        )
+
+    def write_html(self, html_path: Path | str) -> None:
+        """Write the report as one self-contained, printable HTML file (0600).
+
+        UsageError if the file cannot be written.
+        """
+        template = load_template_environment().get_template("report.html.j2")
+        html = template.render(report=self, version=version("evalkit"))
+        # File names in the report may contain patients' names.
+        write_private_file(html, html_path, error_code="REPORT", remedy="Give another file with --to.")
+
+    def _repr_html_(self) -> str:
+        estimates = [
+            f"{row['figure']}: {format_cell(row['estimate'])} of {row['of']}"
+            for section in self.sections
+            if section.key == "headlines"
+            for row in section.tables[0].frame.head(_ESTIMATES_IN_CARD).to_dict("records")
+        ]
+        keys = ", ".join(section.key for section in self.sections)
+        return format_card(
+            f"{len(self.study.documents)} documents, the truth of {len(self.study.reviewed_documents)} is known",
+            (*estimates, *self.warnings),
+            (
+                ('report["types"]', f"a section with its tables and figures: {keys}"),
+                ("evalkit.show(report.study.to_frame())", "the documents, each a link to its pages"),
+                ('report.write_html("report.html")', "the whole report as a file"),
+            ),
         )
 
 
@@ -188,7 +219,7 @@ def build_report(
     simulated_warning = SIMULATED_WARNING.format(count=study.simulated_review_count, of=len(study.reviews))
     return EvaluationReport(
         made_at,
-        str(study.output),
+        study,
         (
             *([simulated_warning] if study.simulated_review_count else ()),
             *warn_about_learned_documents(study),
@@ -847,16 +878,6 @@ def _build_templates_section(study: Study) -> EvaluationSection | None:
     )
 
 
-def write_html_report(report: EvaluationReport, html_path: Path | str) -> None:
-    """Write the report as one self-contained, printable HTML file (0600).
-
-    UsageError if the file cannot be written.
-    """
-    html = load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
-    # File names in the report may contain patients' names.
-    write_private_file(html, html_path, error_code="REPORT", remedy="Give another file with --to.")
-
-
 @cache
 def load_template_environment() -> Environment:
     """Load the templates of reports, with the functions that they use; cached."""
@@ -874,7 +895,7 @@ def convert_report_to_json(report: EvaluationReport) -> dict[str, Any]:
     """
     return {
         "made_at": report.made_at,
-        "output": report.output,
+        "output": str(report.study.output),
         "warnings": list(report.warnings),
         "sections": [
             {

@@ -18,13 +18,21 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 from scipy.stats import binomtest
 
+from evalkit.core.data_frames import OUTPUT_ATTRIBUTE
+from evalkit.core.notebook_cards import format_card
+from evalkit.core.wording import format_count
 from evalkit.evaluation.extraction_monitoring import compare_fields, read_all_extractions
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, Study
 from evalkit.evaluation.verifier_performance import ERROR_LEVELS, ErrorLevel
-from evalkit.pipeline.supplied_labels import TypedPageRange
+from evalkit.pipeline.supplied_labels import (
+    CANNOT_TELL_LABEL,
+    TypedPageRange,
+    format_typed_page_ranges,
+    sort_typed_page_ranges,
+)
 from evalkit.store import open_output_folder
 
 #: Fewest documents on which exactly one answer is right for a p-value below 0.05 to be possible: with 5, the smallest
@@ -270,8 +278,6 @@ def _estimate_drawn_difference(
 
 #: Shown instead of a decision if the document could not be read.
 NOT_READ_LABEL = "NOT READ"
-#: Shown instead of a type if no type was given.
-CANNOT_TELL_LABEL = "cannot tell"
 
 #: Sources of a known truth: a file of labels, the reviews of one run only, or the reviews of both runs.
 TRUTH_ORIGINS = ("given", "A", "B", "both")
@@ -341,6 +347,32 @@ class RunComparison:
     """Number of reports and forms by decision in A (rows) and in B (columns); "none": not judged, or not in this run."""
     field_changes: pd.DataFrame
     """``doc_id, template, pages, field, value_a, value_b``: fields with another status or value."""
+    problems: tuple[str, ...] = ()
+    """A sentence for each damaged file of A or B."""
+    label_warnings: tuple[str, ...] = ()
+    """A sentence for each label in a file that could not be used, or only in part."""
+
+    @property
+    def headline(self) -> str:
+        """Line that names the two runs and counts their documents."""
+        return (
+            f"A is {self.output_a}, B is {self.output_b}: {len(self.documents_table)} documents in both, "
+            f"{len(self.only_in_a)} only in A, {len(self.only_in_b)} only in B"
+        )
+
+    def _repr_html_(self) -> str:
+        return format_card(
+            self.headline,
+            (
+                f"{format_count(len(self.changed_documents), 'document')} changed",
+                f"Type, reviewed documents: {self.type_accuracy.winner_sentence}",
+                f"Segments, reviewed documents: {self.segment_accuracy.winner_sentence}",
+            ),
+            (
+                ("evalkit.show(comparison.changed_documents)", "the documents that changed"),
+                (f"evalkit compare {self.output_a} {self.output_b}", "all figures"),
+            ),
+        )
 
     @property
     def changed_documents(self) -> pd.DataFrame:
@@ -401,6 +433,7 @@ def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
     paired_object_ids = {id(document) for document_pair in document_pairs for document in document_pair}
     rows = [_build_change_row(*document_pair) for document_pair in document_pairs]
     documents_table = pd.DataFrame(rows, columns=list(CHANGE_COLUMNS))
+    documents_table.attrs[OUTPUT_ATTRIBUTE] = str(study_a.output)
     sampling_run = _choose_sampling_run(document_pairs)
     field_decisions, field_changes = compare_fields(
         *(read_all_extractions(open_output_folder(study.output)) for study in (study_a, study_b))
@@ -433,6 +466,8 @@ def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
         effort_table=_tabulate_effort(document_pairs),
         field_decisions=field_decisions,
         field_changes=field_changes,
+        problems=tuple(dict.fromkeys((*study_a.problems, *study_b.problems))),
+        label_warnings=tuple(dict.fromkeys((*study_a.label_warnings, *study_b.label_warnings))),
     )
 
 
@@ -473,30 +508,13 @@ def _summarise_document(document: DocumentRecord) -> dict[str, Any]:
         "decision": document.decision or NOT_READ_LABEL,
         "rule": document.decision_rule,
         "type": agent_labels.dominant_type if agent_labels else None,
-        "segments": _format_page_spans(agent_labels.segments) if agent_labels else None,
+        "segments": format_typed_page_ranges(agent_labels.segments) if agent_labels else None,
         "score": document.evidence_quality_score,
     }
 
 
 def _count_open_codes(document: DocumentRecord) -> Counter[str]:
     return Counter(issue.code for issue in document.issues if issue.status == "open")
-
-
-def _format_page_spans(segments: Sequence[TypedPageRange]) -> str:
-    """Format segments like in a file of labels, sorted by first page.
-
-    >>> _format_page_spans([(3, 3, None), (1, 2, "Clinical Note")])
-    '1-2 Clinical Note; 3 cannot tell'
-    """
-    page_ranges = (
-        (f"{first_page}" if first_page == last_page else f"{first_page}-{last_page}", type_name or CANNOT_TELL_LABEL)
-        for first_page, last_page, type_name in _sort_page_spans(segments)
-    )
-    return "; ".join(f"{page_range} {type_name}" for page_range, type_name in page_ranges)
-
-
-def _sort_page_spans(segments: Sequence[TypedPageRange]) -> tuple[TypedPageRange, ...]:
-    return tuple(sorted(segments, key=lambda span: (*span[:2], span[2] or "")))
 
 
 def _tabulate_type_changes(document_pairs: Sequence[tuple[DocumentRecord, DocumentRecord]]) -> pd.DataFrame:
@@ -581,7 +599,7 @@ def _score_pair_against_truth(document_a: DocumentRecord, document_b: DocumentRe
         "right_b": None
         if true_type is None
         else document_b.agent_labels is not None and document_b.agent_labels.dominant_type == true_type,
-        "true_segments": None if true_segments is None else _format_page_spans(true_segments),
+        "true_segments": None if true_segments is None else format_typed_page_ranges(true_segments),
         "segments_right_a": None
         if true_segments is None
         else _has_exact_segments(document_a.agent_labels, true_segments),
@@ -609,7 +627,7 @@ def _collect_truths(document_a: DocumentRecord, document_b: DocumentRecord, part
     vouched_truths = [truth for truth in (document_a.truth, document_b.truth) if truth and truth.is_vouched(part)]
     gold_truths = [truth for truth in vouched_truths if truth.source == "GOLD"]
     return {
-        truth.labels.dominant_type if part == "dominant_type" else _sort_page_spans(truth.labels.segments)
+        truth.labels.dominant_type if part == "dominant_type" else sort_typed_page_ranges(truth.labels.segments)
         for truth in gold_truths or vouched_truths
     }
 
@@ -690,7 +708,7 @@ def _get_level_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) ->
     if agent_labels is None or level == "type":
         return agent_labels and agent_labels.dominant_type
     return (
-        _sort_page_spans(
+        sort_typed_page_ranges(
             merge_same_type_neighbours(agent_labels.segments) if level == "segments merged" else agent_labels.segments
         )
         or None

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from evalkit.classification.page_risks import combine_page_risks, compute_page_risks
 from evalkit.classification.schema import DocumentType
+from evalkit.core.data_frames import TEXT, build_frame
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
@@ -36,6 +37,7 @@ from evalkit.pipeline.strata import StratumKey, build_stratum_key
 from evalkit.pipeline.supplied_labels import (
     SuppliedLabels,
     TypedPageRange,
+    format_typed_page_ranges,
     get_production_label,
     parse_typed_page_ranges,
     read_production_labels,
@@ -286,14 +288,12 @@ class Study:
         """Return a table with one row per document.
 
         Columns: ``doc_id``, ``filename``, ``pages``, ``standing`` (truth status), ``decision``, ``agent`` (the
-        program's type) and its ``confidence``, ``patients_in_file``, ``pages_of_others``, ``production`` (that
+        program's type) with its ``confidence`` and ``segments``, ``patients_in_file``, ``pages_of_others``, ``production`` (that
         classifier's type), ``truth`` (the true type) and its ``source``, ``blocker``, ``major`` and ``minor`` (number
         of open issues), ``grounded_ratio``, ``probability`` (that the document has been reviewed by now), ``seconds``,
         ``cost_usd``.
         """
-        import pandas as pd
-
-        return pd.DataFrame([_build_frame_row(document) for document in self.documents])
+        return build_frame(map(_build_frame_row, self.documents), _DTYPE_BY_COLUMN, output=self.output)
 
     def count_truth_statuses(self) -> Counter[TruthStatus]:
         """Count the documents by truth status."""
@@ -310,6 +310,7 @@ def _build_frame_row(document: DocumentRecord) -> dict[str, Any]:
         "decision": document.decision,
         "agent": document.agent_labels.dominant_type if document.agent_labels else None,
         "confidence": document.agent_labels.confidence if document.agent_labels else None,
+        "segments": format_typed_page_ranges(document.agent_labels.segments) if document.agent_labels else None,
         "patients_in_file": document.patients_in_file,
         "pages_of_others": document.pages_of_others,
         "production": document.production_labels.dominant_type if document.production_labels else None,
@@ -319,8 +320,21 @@ def _build_frame_row(document: DocumentRecord) -> dict[str, Any]:
         "grounded_ratio": document.grounded_ratio,
         "probability": document.review_probability,
         "seconds": document.processing_seconds,
-        "cost_usd": document.cost_usd,
+        "cost_usd": None if document.cost_usd is None else float(document.cost_usd),
     }
+
+
+_DTYPE_BY_COLUMN = {
+    **dict.fromkeys(("doc_id", "filename"), TEXT),
+    "pages": "Int64",
+    **dict.fromkeys(("standing", "decision", "agent"), TEXT),
+    "confidence": "Float64",
+    "segments": TEXT,
+    **dict.fromkeys(("patients_in_file", "pages_of_others"), "Int64"),
+    **dict.fromkeys(("production", "truth", "source"), TEXT),
+    **dict.fromkeys(("blocker", "major", "minor"), "Int64"),
+    **dict.fromkeys(("grounded_ratio", "probability", "seconds", "cost_usd"), "Float64"),
+}
 
 
 def read_study(

@@ -25,6 +25,10 @@ class HasError(Protocol):
     """Protocol of a document's outcome, which has an ``error``."""
 
     @property
+    def doc_id(self) -> str:
+        """Name of the document in the output folder."""
+
+    @property
     def error(self) -> str | None:
         """Reason why the document failed, and the remedy; None if it did not fail."""
 
@@ -81,6 +85,11 @@ class BatchSummary(Generic[DocumentT]):
     def failed(self) -> list[DocumentT]:
         """The documents that could not be processed."""
         return [document for document in self.documents if document.error]
+
+    def list_failure_lines(self) -> list[str]:
+        """List a line for each document that failed, each problem and each copy."""
+        failures = (f"{document.doc_id}: {document.error}" for document in self.failed)
+        return [*failures, *self.problems, *self.copies]
 
     @property
     def exit_status(self) -> int:

@@ -10,8 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalkit.classification.document_result import UsageReport, UsageTotal
 from evalkit.core.clocks import format_zulu_now
+from evalkit.core.data_frames import TEXT, build_frame
+from evalkit.core.notebook_cards import format_card
 from evalkit.core.timings import Times
+from evalkit.core.wording import count_names, format_count
 from evalkit.errors import EvalkitError, ExecutorError, RunStopped
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.pipeline.batch_execution import BatchSummary, process_documents
@@ -90,6 +94,12 @@ class ExtractedDocument:
     """True if an earlier run extracted the fields, so that this run did nothing."""
     error: str | None = None
     """The reason why the document failed, and the remedy; None if it did not fail."""
+    calls: int = 0
+    """The number of calls of models in this run."""
+    tokens: int = 0
+    """The input and output tokens of this run's calls."""
+    cost_usd: str | None = "0"
+    """The cost of this run's calls in US dollars, as decimal text; None if a price is unknown."""
 
 
 @dataclass(frozen=True)
@@ -118,17 +128,43 @@ class ExtractSummary(BatchSummary[ExtractedDocument]):
             for field_name, field_value in extraction.fields.items()
         ]
 
+    @property
+    def headline(self) -> str:
+        """Line that counts the reports and forms by decision."""
+        decisions = self._list_decisions()
+        counts_text = f": {count_names(decisions)}" * bool(decisions)
+        return f"{len(decisions)} reports and forms in {format_count(len(self.documents), 'document')}{counts_text}"
+
+    @property
+    def has_escalation(self) -> bool:
+        """True if an expert has to decide any report or form."""
+        return "ESCALATE_TO_SME" in self._list_decisions()
+
+    def _list_decisions(self) -> list[str]:
+        return [
+            extraction.decision or "NOT JUDGED" for document in self.documents for extraction in document.extractions
+        ]
+
+    def _repr_html_(self) -> str:
+        review = ((f"evalkit review --output {self.output}", "the waiting cases, for experts"),) * self.has_escalation
+        return format_card(
+            self.headline,
+            (f"Time: {self.seconds:.1f} s", *self.list_failure_lines()),
+            (("evalkit.show(extracted.to_frame())", "each field with its value and its page"), *review),
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return the rows of ``list_field_rows`` as a pandas table."""
-        import pandas as pd
-
-        return pd.DataFrame(self.list_field_rows(), columns=FIELD_COLUMNS, dtype=object)
+        return build_frame(self.list_field_rows(), _DTYPE_BY_FIELD_COLUMN, output=self.output)
 
 
-FIELD_COLUMNS = [
-    "doc_id", "template", "document_type", "start_page", "end_page", "decision", "field", "status", "value", "raw",
-    "page", "confidence",
-]  # fmt: skip
+_DTYPE_BY_FIELD_COLUMN = {
+    **dict.fromkeys(("doc_id", "template", "document_type"), TEXT),
+    **dict.fromkeys(("start_page", "end_page"), "Int64"),
+    **dict.fromkeys(("decision", "field", "status", "value", "raw"), TEXT),
+    "page": "Int64",
+    "confidence": "Float64",
+}
 
 
 async def extract_documents(options: ExtractOptions) -> ExtractSummary:
@@ -223,8 +259,15 @@ async def _extract_document(
         return _create_failed_document(source, error)
     except Exception as error:  # noqa: BLE001 - one document's defect must not end the run
         return _create_failed_document(source, log_and_wrap_unexpected_error(source, error))
+    usage = UsageTotal() if resumed else UsageReport.model_validate(document_extractions.usage)
     return ExtractedDocument(
-        source.doc_id, encode_path_as_text(source.path.name), document_extractions.extractions, resumed
+        source.doc_id,
+        encode_path_as_text(source.path.name),
+        document_extractions.extractions,
+        resumed,
+        calls=usage.calls,
+        tokens=usage.input_tokens + usage.output_tokens,
+        cost_usd=usage.cost_usd,
     )
 
 

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from evalkit.pipeline.run_summary import DocumentSummary, RunProgressCallback
+
+class ProcessedDocument(Protocol):
+    """Protocol of a document's outcome, which says what the calls of models cost."""
+
+    @property
+    def doc_id(self) -> str:
+        """Name of the document in the output folder."""
+
+    @property
+    def calls(self) -> int:
+        """Number of calls of models."""
+
+    @property
+    def tokens(self) -> int:
+        """Number of their input and output tokens."""
+
+    @property
+    def cost_usd(self) -> str | None:
+        """Cost in US dollars, as decimal text; None if a price is unknown."""
 
 
 @contextmanager
-def show_progress_bar(*, stderr: bool = False) -> Iterator[RunProgressCallback]:
+def show_progress_bar(*, stderr: bool = False) -> Iterator[Callable[[ProcessedDocument, int, int], None]]:
     """Show a progress bar in this context; yield the callback for ``on_progress``.
 
-    The bar shows documents done, time left, and the calls, tokens and dollars of language models so far.
+    The bar shows documents done, time left (in the end: time taken), and the calls, tokens and dollars of language
+    models so far.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -24,14 +42,15 @@ def show_progress_bar(*, stderr: bool = False) -> Iterator[RunProgressCallback]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("{task.fields[time_label]}"),
         TextColumn("{task.fields[spent]}"),
     )
     with Progress(*columns, console=Console(stderr=stderr)) as bar:
-        task = bar.add_task("Documents", total=None, spent="")
+        task = bar.add_task("Documents", total=None, spent="", time_label="left")
         calls, tokens, cost = 0, 0, Decimal(0)
 
-        def advance(summary: DocumentSummary, done_count: int, total_count: int) -> None:
+        def advance(summary: ProcessedDocument, done_count: int, total_count: int) -> None:
             nonlocal calls, tokens, cost
             calls, tokens = calls + summary.calls, tokens + summary.tokens
             cost += Decimal(summary.cost_usd or "NaN")  # with an unknown price the sum is unknown
@@ -39,4 +58,8 @@ def show_progress_bar(*, stderr: bool = False) -> Iterator[RunProgressCallback]:
             spent = f"{calls} calls, {tokens:,} tokens, {price}" if tokens else ""
             bar.update(task, completed=done_count, total=total_count, description=summary.doc_id[:30], spent=spent)
 
-        yield advance
+        try:
+            yield advance
+        finally:
+            bar.update(task, description="Documents", time_label="")
+            bar.refresh()  # in a notebook rich leaves out the last update

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.classification.document_result import DocumentResult, Failure
 from evalkit.classification.v5_arbiter import count_open_issues
+from evalkit.core.data_frames import TEXT, build_frame
+from evalkit.core.notebook_cards import format_card
 from evalkit.core.timings import FAILED_STEP
+from evalkit.core.wording import count_names, format_count
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import EvalkitError
 from evalkit.issue import IssueSeverity
@@ -17,6 +20,7 @@ from evalkit.llm.model import Usage
 from evalkit.pipeline.batch_execution import BatchSummary
 from evalkit.pipeline.document_discovery import SourceDocument, encode_path_as_text
 from evalkit.pipeline.event_log import LoggedEvent
+from evalkit.pipeline.supplied_labels import format_typed_page_ranges
 from evalkit.store import open_output_folder, result_file_name
 
 if TYPE_CHECKING:
@@ -54,23 +58,37 @@ class DocumentSummary:
     """The cost of this run's calls in US dollars, as decimal text; None if a price is unknown."""
     has_unexpected_patients: bool = False
     """True if the file has several patients' documents although the setting ``patients`` allows one."""
+    confidence: float | None = None
+    """The answer's confidence (0 to 1) in the dominant type; None if there is no answer."""
+    segments: str | None = None
+    """Pages and type of each segment: ``1-5 Genomic Report; 6-8 Clinical Note``; None if there is no answer."""
+    seconds: float | None = None
+    """Seconds that the document took when it was processed, without waiting; None if not recorded."""
+
+    def _repr_html_(self) -> str:
+        counts_text = f"{self.blocker} BLOCKER, {self.major} MAJOR, {self.minor} MINOR"
+        lines = (self.error,) if self.error else (f"{self.segments}", f"open issues: {counts_text}")
+        return format_card(
+            f"{self.doc_id}: {self.decision or 'NOT READ'}, {self.dominant_type or 'no type'}",
+            lines,
+            () if self.error else ((f'evalkit.view("{self.doc_id}")', "its pages, with the evidence highlighted"),),
+        )
 
 
 #: If more than this share of the files are about several patients, the summary suggests the setting for such files.
 _MANY_PATIENTS_SHARE = 0.20
-_ISSUE_COLUMNS = (
-    "issue_id",
-    "agent",
-    "severity",
-    "code",
-    "message",
-    "location",
-    "segment_index",
-    "page",
-    "quote",
-    "verdict",
-    "status",
-)
+#: Dtypes of the table's columns, by the type of the summary's field.
+_DTYPE_BY_FIELD_TYPE = {
+    **dict.fromkeys(("str", "str | None", "tuple[str, ...]"), TEXT),
+    **dict.fromkeys(("int", "int | None"), "Int64"),
+    "float | None": "Float64",
+    "bool": "bool",
+}
+_DTYPE_BY_ISSUE_COLUMN = {
+    **dict.fromkeys(("doc_id", "issue_id", "agent", "severity", "code", "message", "location"), TEXT),
+    **dict.fromkeys(("segment_index", "page"), "Int64"),
+    **dict.fromkeys(("quote", "verdict", "status"), TEXT),
+}
 
 
 #: Printed label of each step that counts, in the order of processing. ``waiting`` does not count: there are always more
@@ -166,25 +184,59 @@ class RunSummary(BatchSummary[DocumentSummary]):
             'set patients = "several", or patients_by_folder for their folder'
         )
 
+    @property
+    def headline(self) -> str:
+        """Line that counts the documents by decision."""
+        resumed_count = sum(document.resumed for document in self.documents)
+        resumed_note = f"; {resumed_count} were finished before" if resumed_count else ""
+        counts_text = count_names([document.decision or "NOT READ" for document in self.documents])
+        skipped_note = f", {format_count(len(self.skipped), 'file')} skipped" if self.skipped else ""
+        return f"{format_count(len(self.documents), 'document')}: {counts_text}{resumed_note}{skipped_note}"
+
+    def _repr_html_(self) -> str:
+        return format_card(
+            self.headline,
+            (
+                self.timings.format_timing_line(self.seconds),
+                *self.list_failure_lines(),
+                *filter(None, (self.weights_note, self.label_hint, self.setting_hint)),
+            ),
+            (
+                (
+                    "evalkit.show(run.to_frame())",
+                    "the documents, each a link to its pages; run.issues_frame() the issues",
+                ),
+                (f"evalkit review --output {self.output}", "the waiting cases, for experts"),
+                (f'evalkit.report("{self.output}")', "how good the decisions are"),
+            ),
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per document and the fields of its summary."""
-        import pandas as pd
-
-        columns = list(DocumentSummary.__dataclass_fields__)
-        return pd.DataFrame([vars(document) for document in self.documents], columns=columns)
+        rows = (
+            vars(document)
+            | {
+                "raised_by": ", ".join(document.raised_by),
+                "cost_usd": None if document.cost_usd is None else float(document.cost_usd),
+            }
+            for document in self.documents
+        )
+        dtypes = {
+            name: _DTYPE_BY_FIELD_TYPE[str(declared.type)]
+            for name, declared in DocumentSummary.__dataclass_fields__.items()
+        }
+        return build_frame(rows, dtypes | {"cost_usd": "Float64"}, output=self.output)
 
     def issues_frame(self) -> pd.DataFrame:
         """Return a table with one row per issue: its doc_id and its main fields."""
-        import pandas as pd
-
         output_folder = open_output_folder(self.output)
         results = [
             output_folder.read_json(result_file_name(document.doc_id))
             for document in self.documents
             if document.decision
         ]
-        rows = [{"doc_id": result["doc_id"]} | issue for result in results for issue in result["issues"]]
-        return pd.DataFrame(rows, columns=["doc_id", *_ISSUE_COLUMNS])
+        rows = ({"doc_id": result["doc_id"]} | issue for result in results for issue in result["issues"])
+        return build_frame(rows, _DTYPE_BY_ISSUE_COLUMN, output=self.output)
 
 
 #: Function called after each document with its summary, the number of finished documents, and the number of all.
@@ -201,13 +253,15 @@ def summarise_result(
     usage_of_run = run_usage or Usage()
     counts = count_open_issues(result.issues)
     answer = result.classification
+    dominant_type = answer.dominant_type_overall if answer else None
+    step_seconds = result.times.get("seconds", {})
     return DocumentSummary(
         doc_id=result.doc_id,
         pdf_filename=source.path.name,
         pages=bundle.total_pages,
         decision=result.decision.value,
         decision_rule=result.decision_rule,
-        dominant_type=answer.dominant_type_overall if answer else None,
+        dominant_type=dominant_type,
         blocker=counts.blocker,
         major=counts.major,
         minor=counts.minor,
@@ -223,6 +277,16 @@ def summarise_result(
         has_unexpected_patients=any(
             issue.code == "V2-PATIENT-SEVERAL" and issue.severity is IssueSeverity.MAJOR for issue in result.open_issues
         ),
+        confidence=next(
+            (
+                entry.confidence
+                for entry in (answer.document_mixture if answer else ())
+                if entry.document_type == dominant_type
+            ),
+            None,
+        ),
+        segments=format_typed_page_ranges(answer.typed_page_ranges) if answer else None,
+        seconds=round(sum(step_seconds.get(step, 0.0) for step in _LABEL_BY_STEP), 3) if step_seconds else None,
     )
 
 

@@ -32,6 +32,8 @@ SCHEMA_VERSION = 1
 #: First page, last page (both included, counted from 1), and the type of these pages; None: cannot tell.
 TypedPageRange = tuple[int, int, str | None]
 
+#: What a label of an unknown type is called in texts.
+CANNOT_TELL_LABEL = "cannot tell"
 #: Largest page number that labels may contain: no document has more pages, so a larger number is a typing error.
 MAX_PAGE_NUMBER = 100_000
 
@@ -208,6 +210,23 @@ def parse_typed_page_ranges(segments: Any) -> tuple[TypedPageRange, ...]:
     else:
         raise ValueError(_SEGMENTS_FORMAT)  # noqa: TRY004 - a fault of data, not of a call
     return tuple(sorted(map(_validate_typed_page_range, unchecked_spans), key=lambda span: span[:2]))
+
+
+def format_typed_page_ranges(page_ranges: Iterable[TypedPageRange]) -> str:
+    """Format segments as a file of labels has them, sorted by first page.
+
+    >>> format_typed_page_ranges([(3, 3, None), (1, 2, "Clinical Note")])
+    '1-2 Clinical Note; 3 cannot tell'
+    """
+    return "; ".join(
+        f"{first_page if first_page == last_page else f'{first_page}-{last_page}'} {type_name or CANNOT_TELL_LABEL}"
+        for first_page, last_page, type_name in sort_typed_page_ranges(page_ranges)
+    )
+
+
+def sort_typed_page_ranges(page_ranges: Iterable[TypedPageRange]) -> tuple[TypedPageRange, ...]:
+    """Sort segments by first page, then last page and type."""
+    return tuple(sorted(page_ranges, key=lambda span: (*span[:2], span[2] or "")))
 
 
 def _parse_typed_page_range_text(segment: str) -> TypedPageRange:

@@ -52,7 +52,9 @@ class PageView:
 
     def _repr_html_(self) -> str:
         pages_html = "".join(_format_page_html(page) for page in self.pages)
-        return f'<div style="font:14px sans-serif"><p><b>{escape(self.headline)}</b></p>{pages_html}</div>'
+        # Pages are taller than the cells around them, so that they have a scroll bar of their own.
+        scrolled = f'<div tabindex="0" style="max-height:640px;overflow:auto">{pages_html}</div>'
+        return f'<div style="font:14px sans-serif"><p><b>{escape(self.headline)}</b></p>{scrolled}</div>'
 
 
 def view(doc_id: str, *, output: Path | str | None = None, page: int | None = None, dpi: int = 110) -> PageView:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.clocks import format_iso_seconds, utc_now
+from evalkit.core.data_frames import TEXT, build_frame
 from evalkit.errors import ReviewConflict, UsageError
 from evalkit.review.case_files import read_packet, read_packet_bundle
 from evalkit.review.claiming import reconcile_statuses_with_claims, require_not_taken
@@ -84,10 +85,9 @@ class SMEReviewHelper:
 
         The order follows the numbers of open BLOCKER, MAJOR and MINOR issues, then case_id.
         """
-        import pandas as pd
-
         reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(self._clock()))
-        return pd.DataFrame(list_pending_cases_worst_first(self._index), columns=list(CASE_COLUMNS))
+        dtypes = dict.fromkeys(CASE_COLUMNS, TEXT) | dict.fromkeys(("pages", "blocker", "major", "minor"), "Int64")
+        return build_frame(list_pending_cases_worst_first(self._index), dtypes, output=self._output_folder.root)
 
     def load_packet(self, case_id: str) -> SMEPacket:
         """Load the packet of a case, and record reviewer and time in the view log.

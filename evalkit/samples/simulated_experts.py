@@ -1,7 +1,8 @@
-"""``python -m evalkit.samples.simulated_experts OUTPUT TRUTH``: simulated reviews.
+"""``python -m evalkit.samples.simulated_experts OUTPUT TRUTH [CASE…]``: simulated reviews.
 
 Simulated experts review the waiting cases by a file of known labels (``truth.csv`` of the demo). They sometimes make
-errors and ask each other for second opinions. Documents without a label are not reviewed. The experts' names begin with
+errors and ask each other for second opinions. Documents without a label are not reviewed, nor are the
+cases that are named: they are left for people. The experts' names begin with
 ``simulated_``, and every figure that uses their reviews says so.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ def simulate_and_submit_reviews(
     second_opinion_rate: float = 0.2,
     fault_notice_rate: float = 0.7,
     seed: int = 1,
+    left_case_ids: Collection[str] = (),
     on_unlabelled: Callable[[str], object] = lambda _: None,
 ) -> int:
     """Review the waiting cases of labelled documents; return the number of reviews.
@@ -59,6 +61,7 @@ def simulate_and_submit_reviews(
         second_opinion_rate: probability (0..1) that a first review asks for a second opinion.
         fault_notice_rate: probability (0..1) that the planted fault of an attention check is noticed.
         seed: the same seed gives the same reviews.
+        left_case_ids: cases that are not reviewed.
         on_unlabelled: called once with the doc_id of each waiting document that has no label.
 
     UsageError if the folder has no results, or a row of the file cannot be read.
@@ -82,7 +85,9 @@ def simulate_and_submit_reviews(
             submitter = ReviewSubmitter(output_folder, index, reviewer, utc_now)
             for case in list_pending_cases_worst_first(index):
                 case_id = case["case_id"]
-                if case["kind"] != "classification":  # the file of labels has types and segments only
+                if (
+                    case_id in left_case_ids or case["kind"] != "classification"
+                ):  # the file of labels has types and segments only
                     continue
                 if case_suffix is not None and not case_id.endswith(case_suffix):
                     continue
@@ -232,16 +237,18 @@ def _is_answer_correct(packet: SMEPacket, row: _TruthRow) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line OUTPUT TRUTH; return the exit status, 2 after an error."""
+    """Run the command line OUTPUT TRUTH [CASE…]; return the exit status, 2 after an error."""
     try:
-        output_path, truth_path = arguments
+        output_path, truth_path, *left_case_ids = arguments
     except ValueError:
-        sys.stderr.write("evalkit: usage: python -m evalkit.samples.simulated_experts OUTPUT TRUTH\n")
+        sys.stderr.write("evalkit: usage: python -m evalkit.samples.simulated_experts OUTPUT TRUTH [CASE…]\n")
         return 2
     try:
         unlabelled_doc_ids: list[str] = []
         output_folder = open_output_folder(output_path, Settings.load().database)
-        review_count = simulate_and_submit_reviews(output_folder, truth_path, on_unlabelled=unlabelled_doc_ids.append)
+        review_count = simulate_and_submit_reviews(
+            output_folder, truth_path, left_case_ids=left_case_ids, on_unlabelled=unlabelled_doc_ids.append
+        )
     except EvalkitError as error:
         sys.stderr.write(f"evalkit: {error}\n")
         return 2

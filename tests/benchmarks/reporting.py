@@ -21,12 +21,12 @@ from evalkit.store import GROUND_TRUTH_FOLDER, PACKETS_FOLDER, RESULTS_FOLDER, R
 RECORDS = 10_000
 _REPORT = """
 import resource, time
-from evalkit.evaluation.report import build_report, write_html_report
+from evalkit.evaluation.report import build_report
 from evalkit.evaluation.study import read_study
 began = time.perf_counter()
 study = read_study({output!r})
 read = time.perf_counter()
-write_html_report(build_report(study, made_at="2026-01-01T00:00:00Z"), {to!r})
+build_report(study, made_at="2026-01-01T00:00:00Z").write_html({to!r})
 print(len(study.documents), len(study.reviewed_documents), read - began, time.perf_counter() - began,
       resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """

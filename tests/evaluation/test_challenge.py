@@ -42,7 +42,7 @@ from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.errors import UsageError
-from evalkit.evaluation.challenge import challenge, run_mutation_test
+from evalkit.evaluation.challenge import challenge
 from evalkit.evaluation.challenge.fault_kinds import FAULT_BY_ID, FAULTS
 from evalkit.evaluation.challenge.mutated_answer import (
     AnswerOrigin,
@@ -135,7 +135,7 @@ def everything() -> MutationTestReport:
 
 
 def shares(made: MutationTestReport) -> Mapping[str, tuple[int, int]]:
-    return {row["kind"]: (row["caught"], row["n"]) for row in made.tabulate_fault_kinds().to_dict("records")}
+    return {row["kind"]: (row["caught"], row["n"]) for row in made.to_frame().to_dict("records")}
 
 
 # ------------------------------------------------------------------------------------------------ what is planted
@@ -489,7 +489,7 @@ def test_the_setting_of_patients_holds(demo_run: RunSummary, monkeypatch: pytest
 
     monkeypatch.setattr(RetryOrchestrator, "evaluate", note_expectation)
     settings = Settings.load(patients="several")
-    run_mutation_test([demo_run.output], settings, kinds=["segment-count"], max_cases_per_kind=1)
+    challenge([demo_run.output], settings=settings, kinds=["segment-count"], limit=1)
     assert expected == {"several"}
 
 
@@ -508,11 +508,11 @@ def test_kinds_that_apply_nowhere_are_told_and_counted() -> None:
         document(NOTE_PAGE), parse_answer(one_segment(NOTE, 1, evidence("The patient reports no fever", 1)))
     )
     made = plant([single], "merged,trap-vendor,segment-count")
-    rows = {row["kind"]: row for row in made.tabulate_fault_kinds().to_dict("records")}
+    rows = {row["kind"]: row for row in made.to_frame().to_dict("records")}
     assert (rows["merged"]["n"], rows["merged"]["skipped"]) == (0, 1)
     assert (rows["trap-vendor"]["n"], rows["trap-vendor"]["skipped"]) == (0, 1)
     assert rows["segment-count"]["skipped"] == 0
-    assert list(made.tabulate_fault_kinds().columns) == list(KIND_COLUMNS)
+    assert list(made.to_frame().columns) == list(KIND_COLUMNS)
 
 
 def test_the_table_says_what_was_counted() -> None:
@@ -555,7 +555,7 @@ def test_an_output_folder_is_read_and_not_touched(demo_run: RunSummary) -> None:
         return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
     before = state()
-    made = run_mutation_test([demo_run.output], Settings.load(), kinds=["structural"], max_cases_per_kind=1)
+    made = challenge([demo_run.output], kinds=["structural"], limit=1)
     assert state() == before
     accepted = [one.doc_id for one in demo_run.documents if one.decision == "AUTO_ACCEPT"]
     assert made.clean_document_count == len(accepted)
@@ -586,7 +586,7 @@ def test_experts_say_which_answers_count_and_unreadable_are_named(demo_run: RunS
     path.write_text(json.dumps(unquoted))
     broken = folder / "ground_truth" / f"gt_{accepted[5]}.json"
     broken.write_text("{")
-    made = run_mutation_test([folder], Settings.load(), kinds=["segment-count"], max_cases_per_kind=1)
+    made = challenge([folder], kinds=["segment-count"], limit=1)
     supplied = made.clean_counts[AnswerOrigin.SUPPLIED]
     assert supplied == 1, "of the classifications of other systems one was accepted"
     assert made.clean_counts == {
@@ -603,10 +603,7 @@ def test_experts_say_which_answers_count_and_unreadable_are_named(demo_run: RunS
 
 
 def test_a_document_that_is_named_twice_counts_once(demo_run: RunSummary) -> None:
-    once, twice = (
-        run_mutation_test([demo_run.output] * n, Settings.load(), kinds=["segment-count"], max_cases_per_kind=50)
-        for n in (1, 2)
-    )
+    once, twice = (challenge([demo_run.output] * n, kinds=["segment-count"], limit=50) for n in (1, 2))
     assert (once.clean_document_count, len(once.cases)) == (twice.clean_document_count, len(twice.cases))
 
 
@@ -621,15 +618,13 @@ def test_undefined_share_is_null_in_json() -> None:
 
 def test_pdfs_count_if_accepted_or_with_supplied_answer(samples: Path, tmp_path: Path) -> None:
     paths = [samples / "clinical_note.pdf", samples / "quest_cbc.pdf"]
-    table = challenge(paths, kinds=["segment-count", "quote-invented"], limit=3)
+    table = challenge(paths, kinds=["segment-count", "quote-invented"], limit=3).to_frame()
     assert list(table["caught"]) == [3, 3]
     given = samples / "classifications" / "segment_count.json"
     (tmp_path / given.name).write_text(given.read_text())
     words = [samples / "segment_count.pdf", samples / "poor_scan.pdf", tmp_path / "gone"]
     without_ocr = Settings.load(ocr="none")
-    made = run_mutation_test(
-        words, without_ocr, classifications_folder=tmp_path, kinds=["merged"], max_cases_per_kind=3
-    )
+    made = challenge(words, settings=without_ocr, classifications=tmp_path, kinds=["merged"], limit=3)
     assert (made.clean_document_count, [alarm.codes for alarm in made.false_alarms]) == (1, [("V1-SEGMENT-COUNT",)])
     assert made.left_out_doc_ids == {LEFT_OUT_ESCALATED: ("poor_scan",)}
     assert ["gone" in problem for problem in made.problems] == [True]
@@ -655,12 +650,12 @@ def test_a_language_model_is_asked_and_its_costs_are_told(
     with GeminiServer(lambda call: '{"findings": []}') as server:
         words = {"models": {"default": "gemini:gemini-2.5-flash"}, "gemini_base_url": server.url}
         asked = Settings.load(**words)
-        made = run_mutation_test([demo_run.output], asked, kinds=["evidence-courtesy"], max_cases_per_kind=20)
+        made = challenge([demo_run.output], settings=asked, kinds=["evidence-courtesy"], limit=20)
         limited = Settings.load(**words, limits={"calls_per_run": 10})
-        few = run_mutation_test([demo_run.output], limited, kinds=["evidence-courtesy"], max_cases_per_kind=20)
+        few = challenge([demo_run.output], settings=limited, kinds=["evidence-courtesy"], limit=20)
         calls = len(server.calls)
         forgiving = limited.model_copy(update={"on_agent_failure": "ignore"})
-        same = run_mutation_test([demo_run.output], forgiving, kinds=["evidence-courtesy"], max_cases_per_kind=20)
+        same = challenge([demo_run.output], settings=forgiving, kinds=["evidence-courtesy"], limit=20)
     assert made.model == "gemini:gemini-2.5-flash"
     assert (len(made.cases), made.false_alarms) == (20, ())
     assert not any(case.caught for case in made.cases)  # it never finds anything

@@ -18,7 +18,7 @@ from evalkit.evaluation.drift_monitoring import (
     record_brake_changes,
     release_stratum,
 )
-from evalkit.evaluation.report import build_report, write_html_report
+from evalkit.evaluation.report import build_report
 from evalkit.evaluation.study import DocumentRecord, Study
 from evalkit.pipeline.event_log import read_events
 from evalkit.pipeline.input_monitoring import MonitoredRun, StratumCounts
@@ -170,5 +170,5 @@ def test_the_report_shows_detector_and_brakes(tmp_path: Path) -> None:
     assert by_stratum["braked"].tolist() == [True]
     assert changes[["event", "documents"]].to_numpy().tolist() == [["braked", NAME]]
     assert len(section.figures) == 1
-    write_html_report(build_report(braked, made_at=NOW), tmp_path / "report.html")
+    build_report(braked, made_at=NOW).write_html(tmp_path / "report.html")
     assert "Drift and brakes" in (tmp_path / "report.html").read_text("utf-8")

@@ -5,19 +5,15 @@ import math
 import random
 from pathlib import Path
 
-import builders
 import pytest
 from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated_document, labels, study, truth
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.errors import NotFound, StoreError
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.production import (
     CLASS_COLUMNS,
     DIFFERENCE_COLUMNS,
-    EVIDENCE_COLUMNS,
-    tabulate_agent_evidence,
     tabulate_production_scores_by_type,
     tabulate_production_vs_agent,
 )
@@ -90,32 +86,6 @@ def test_a_difference_carries_what_is_needed_to_judge_it() -> None:
         "simulated": 1,
     }
     assert tuple(tabulate_production_vs_agent(study()).columns) == DIFFERENCE_COLUMNS
-
-
-def test_evidence_of_own_type_and_large_shares_comes_first(tmp_path: Path) -> None:
-    def presence(kind: str, share: float, *quotes: tuple[str, int]) -> dict:
-        told = (builders.evidence(text, page, text) for text, page in quotes)
-        return builders.presence(kind, "PRIMARY", 0.9, share, *told)
-
-    first = [presence(GENOMIC, 0.6, ("gene", 1)), presence(NOTE, 0.4, ("visit", 2), ("plan", 3))]
-    second = [presence(NOTE, 1.0, ("letter", 4)), presence(OTHER, 0.0)]
-    segments = (builders.segment(1, 1, 3, GENOMIC, first), builders.segment(2, 4, 4, NOTE, second))
-    write_result(tmp_path, "a", builders.answer(*segments, overall=NOTE, shares={NOTE: 0.6, GENOMIC: 0.4}))
-    write_result(tmp_path, "failed", None)
-    write_result(tmp_path, "damaged", {"segments": []})
-    one = Study(tmp_path, (), ())
-    assert list(tabulate_agent_evidence(one, "a").itertuples(index=False, name=None)) == [
-        (4, NOTE, "letter", ("letter",)),
-        (2, NOTE, "visit", ("visit",)),
-        (3, NOTE, "plan", ("plan",)),
-        (1, GENOMIC, "gene", ("gene",)),
-    ]
-    assert tuple(tabulate_agent_evidence(one, "failed").columns) == EVIDENCE_COLUMNS
-    assert tabulate_agent_evidence(one, "failed").empty
-    with pytest.raises(NotFound):
-        tabulate_agent_evidence(one, "gone")
-    with pytest.raises(StoreError, match="damaged"):
-        tabulate_agent_evidence(one, "damaged")
 
 
 def write_result(folder: Path, doc_id: str, classification: dict | None) -> None:

@@ -28,7 +28,6 @@ from evalkit.evaluation.report import (
     convert_report_to_json,
     format_cell,
     warn_about_learned_documents,
-    write_html_report,
 )
 from evalkit.evaluation.reviewer_performance import (
     measure_expert_agreement,
@@ -117,7 +116,7 @@ def test_reviews_of_templates_have_a_section_where_there_are_any(reviewed: Study
     assert shares["approved within the retry limit (convergence)"] == estimate_proportion(1, 1)
     assert shares["sent to arbitration (arbitration rate)"] == estimate_proportion(1, 2)
     assert set(section.tables[1].frame["category"]) == {"date_format", "reconciliation_strategy"}
-    write_html_report(made, tmp_path / "report.html")
+    made.write_html(tmp_path / "report.html")
     assert "Templates of bank statements" in (tmp_path / "report.html").read_text()
 
 
@@ -140,7 +139,7 @@ def test_all_sections_present_and_simulation_named_first(
 ) -> None:
     made = report_of_reviewed
     assert [one.key for one in made.sections] == KEYS
-    write_html_report(made, tmp_path / "report.html")
+    made.write_html(tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     told = f"{len(reviewed.reviews)} of {len(reviewed.reviews)} reviews were made by a program"
     assert text.index(told) < text.index("Documents processed")
@@ -153,7 +152,7 @@ def test_all_sections_present_and_simulation_named_first(
 
 
 def test_the_report_needs_nothing_from_outside(report_of_reviewed: EvaluationReport, tmp_path: Path) -> None:
-    write_html_report(report_of_reviewed, tmp_path / "report.html")
+    report_of_reviewed.write_html(tmp_path / "report.html")
     page = Page((tmp_path / "report.html").read_text())
     assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"}
     for _, attrs in page.tags:
@@ -176,7 +175,7 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
         ),
         made_at=NOW,
     )
-    write_html_report(made, tmp_path / "report.html")
+    made.write_html(tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "<script" not in text
     assert "&lt;script&gt;" in text
@@ -204,7 +203,7 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
 )
 def test_a_folder_without_much_has_a_report_too(made, tmp_path: Path) -> None:
     report = build_report(study(*made), made_at=NOW)
-    write_html_report(report, tmp_path / "report.html")
+    report.write_html(tmp_path / "report.html")
     for key in ("headlines", "verifiers", "calibration", "types", "segments", "experts", "cost"):  # a notebook's cells
         assert report[key]._repr_html_()
 

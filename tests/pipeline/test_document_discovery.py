@@ -13,14 +13,13 @@ from commands import evalkit_command
 
 import evalkit
 from evalkit.errors import UsageError
-from evalkit.evaluation.challenge.mutation_testing import run_mutation_test
 from evalkit.pipeline import extract
 from evalkit.pipeline.document_discovery import discover_documents
 from evalkit.settings import Settings
 
 
 def challenge(paths: Any, output: Path) -> None:
-    run_mutation_test(paths, Settings(), max_cases_per_kind=1)
+    evalkit.challenge(paths, settings=Settings(), limit=1)
 
 
 def run(paths: Any, output: Path) -> None:

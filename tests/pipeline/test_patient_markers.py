@@ -14,7 +14,7 @@ from samples.demo_runs import PATIENT_SALT
 
 import evalkit
 from evalkit.evaluation.export import export_ground_truth
-from evalkit.evaluation.report import build_report, write_html_report
+from evalkit.evaluation.report import build_report
 from evalkit.evaluation.study import read_study
 from evalkit.review import SMEReviewHelper
 from evalkit.samples.manuscript import Manuscript
@@ -46,7 +46,7 @@ def test_identifiers_stay_in_bundle_and_packet(
         evalkit.run([samples], output=output)
     bundle_text = (output / "document_bundles/misfiled_page.json").read_text()
     assert all(marker in bundle_text for marker in ("ZZQuill", "07/23/1931", "ZZQ-918273"))
-    write_html_report(build_report(read_study(output), made_at="2026-01-01T00:00:00Z"), tmp_path / "report.html")
+    build_report(read_study(output), made_at="2026-01-01T00:00:00Z").write_html(tmp_path / "report.html")
     helper = SMEReviewHelper(output, "dr_lee")
     helper.save_review("adjoining_notes", corrected_segments=[(1, 2, "Clinical Note")])
     helper.close()

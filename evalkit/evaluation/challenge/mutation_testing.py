@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.findings import is_agent_failure_issue
@@ -57,10 +57,6 @@ from evalkit.pipeline.supplied_labels import read_supplied_classifications
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.settings import LimitSettings, Settings
 from evalkit.store import RESULTS_FOLDER, encode_canonical_json, open_output_folder, parse_output_location
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 T = TypeVar("T")
 #: Verifies the given classification of a document; classifies the document itself if the second argument is None.
@@ -206,26 +202,6 @@ def challenge(
     limit: int = DEFAULT_MAX_CASES,
     seed: int = 0,
     settings: Settings | None = None,
-) -> pd.DataFrame:
-    """Mutation-test the verifiers and return a table with one row per kind of fault.
-
-    For the arguments see :func:`run_mutation_test`; ``limit`` is its ``max_cases_per_kind``.
-    """
-    run_settings = settings or Settings.load(models={"default": model} if model is not None else None)
-    report = run_mutation_test(
-        paths, run_settings, classifications_folder=classifications, kinds=kinds, max_cases_per_kind=limit, seed=seed
-    )
-    return report.tabulate_fault_kinds()
-
-
-def run_mutation_test(
-    paths: InputPaths,
-    settings: Settings,
-    *,
-    classifications_folder: Path | str | None = None,
-    kinds: Iterable[str] = (),
-    max_cases_per_kind: int = DEFAULT_MAX_CASES,
-    seed: int = 0,
 ) -> MutationTestReport:
     """Plant faults into right answers and report which verifiers detect them.
 
@@ -234,24 +210,26 @@ def run_mutation_test(
     Args:
         paths: output folders, whose accepted, validated or corrected documents are used; PDF files and folders of PDFs,
             which are read and classified, and used if they are accepted.
-        settings: the models and limits. Limits per document are ignored, because one document is verified many times;
-            limits per run apply. ``on_agent_failure`` is always ``escalate``.
-        classifications_folder: folder with the right answers for the PDFs, as ``{doc_id}.json``; these PDFs are not
+        model: the model of the verifiers, if no ``settings`` are given.
+        classifications: folder with the right answers for the PDFs, as ``{doc_id}.json``; these PDFs are not
             classified.
         kinds: fault kinds to plant, or ``structural``, ``quote``, ``semantic``; all kinds if empty.
-        max_cases_per_kind: the maximum number of cases of each kind.
+        limit: the maximum number of cases of each kind.
         seed: the same seed plants the same faults.
+        settings: the models and limits, instead of the environment and ``evalkit.toml``. Limits per document are
+            ignored, because one document is verified many times; limits per run apply. ``on_agent_failure`` is always
+            ``escalate``.
 
     Raises:
         UsageError: a kind or path does not exist, or no classification is taken to be right.
     """
     return run_sync(
-        _run_mutation_test(
+        _plant_faults(
             list_paths(paths),
-            settings,
-            classifications_folder,
+            settings or Settings.load(models={"default": model} if model is not None else None),
+            classifications,
             select_mutation_operators(kinds),
-            max_cases_per_kind,
+            limit,
             seed,
         )
     )
@@ -277,7 +255,7 @@ def select_mutation_operators(kind_or_nature_names: Iterable[str]) -> list[Mutat
     ]
 
 
-async def _run_mutation_test(
+async def _plant_faults(
     paths: Sequence[Path | str],
     settings: Settings,
     classifications_folder: Path | str | None,

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.grouping import group_by
+from evalkit.core.notebook_cards import format_card
 from evalkit.evaluation.challenge.fault_kinds import FAULT_BY_ID
 from evalkit.evaluation.challenge.judge_performance import (
     JUDGING_ROLES,
@@ -169,7 +170,7 @@ class MutationTestReport:
         )
         return JudgementGroups(planted, right, unvalidated)
 
-    def tabulate_fault_kinds(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Tabulate the results, one row per fault kind in the order of ``FAULTS``.
 
         Fault kinds that could be planted into no document have a row too.
@@ -192,6 +193,14 @@ class MutationTestReport:
             for kind in FAULT_BY_ID
             if kind in cases_by_kind or kind in self.skipped_counts
         ]
+
+    def _repr_html_(self) -> str:
+        *_, summary_lines = format_report_table_and_summary(self)
+        return format_card(
+            summary_lines[0],
+            (*summary_lines[1:], *self.problems),
+            (("evalkit.show(challenge.to_frame())", "a row for each kind of fault"),),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the whole report as a JSON-serialisable dictionary, for ``--json``."""
@@ -258,7 +267,7 @@ def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[s
             ),
             str(row["skipped"] or ""),
         ]
-        for row in report.tabulate_fault_kinds().to_dict("records")
+        for row in report.to_frame().to_dict("records")
     ]
     planted_kind_count = len({case.kind for case in report.cases})
     summary_lines = [

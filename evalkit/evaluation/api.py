@@ -1,0 +1,57 @@
+"""Public functions of the evaluation: report and compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evalkit.core.clocks import format_iso_seconds, utc_now
+from evalkit.evaluation.report import EvaluationReport, build_report
+from evalkit.evaluation.run_comparison import RunComparison, compare_studies
+from evalkit.evaluation.study import read_study
+from evalkit.settings import Settings
+
+
+def report(
+    output: Path | str | None = None,
+    *,
+    truth: Path | str | None = None,
+    production: Path | str | None = None,
+    max_error_rate: float | None = None,
+    settings: Settings | None = None,
+) -> EvaluationReport:
+    """Estimate how good the decisions about all documents are, with 95 % intervals.
+
+    Args:
+        output: the output folder of a run; None means the folder of the settings.
+        truth: CSV or JSON file of labels known to be right; they replace the truth from reviews.
+        production: CSV or JSON file of the production classifier's labels, if the run was not given them.
+        max_error_rate: tolerated share of wrong answers among the accepted documents; None means the setting.
+        settings: settings to use instead of the environment and ``evalkit.toml``.
+
+    UsageError if the folder has no results, or if a file of labels cannot be read.
+    """
+    settings = settings or Settings.load()
+    study = read_study(
+        output or settings.output,
+        truth=truth,
+        production=production,
+        foreign_types=settings.foreign_types,
+        settings=settings,
+    )
+    certificate_settings = settings.certificate
+    if max_error_rate is not None:
+        certificate_settings = certificate_settings.model_copy(update={"max_error_rate": max_error_rate})
+    return build_report(study, made_at=format_iso_seconds(utc_now()), certificate_settings=certificate_settings)
+
+
+def compare(
+    a: Path | str, b: Path | str, *, truth: Path | str | None = None, settings: Settings | None = None
+) -> RunComparison:
+    """Compare two runs over the same documents: what changed, and which was right.
+
+    ``a`` and ``b`` are output folders; ``truth`` is as for :func:`report`. UsageError if a folder has no results.
+    """
+    settings = settings or Settings.load()
+    return compare_studies(
+        *(read_study(output, truth=truth, foreign_types=settings.foreign_types, settings=settings) for output in (a, b))
+    )
