@@ -44,11 +44,11 @@ def export(
         ),
     ] = None,
     file_format: Annotated[
-        Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir"],
+        Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir", "xlsx"],
         typer.Option(
             "--format",
             help="Format of the data. folder: a data card and a file per part; labelstudio: tasks, page pictures and "
-            "config; fhir: a FHIR R4 Bundle per file.",
+            "config; fhir: a FHIR R4 Bundle per file; xlsx: queue, issues, fields, truth and report.",
         ),
     ] = "jsonl",
     level: Annotated[

@@ -44,8 +44,8 @@ def export_ground_truth(
         file_format: ``jsonl`` (at level ``document`` the whole records, :class:`ExportedTruth`), ``csv``, ``parquet``,
             ``folder`` (a data card and one Parquet file per part of the split, which Hugging
             Face's ``load_dataset`` opens), ``labelstudio`` (a folder with a task
-            per case, the labelling config and pictures of the pages), or ``fhir`` (a folder with a FHIR R4 Bundle per
-            file).
+            per case, the labelling config and pictures of the pages), ``fhir`` (a folder with a FHIR R4 Bundle per
+            file), or ``xlsx`` (a workbook of queue, issues, fields, ground truth and report).
         level: One row per document, segment or page.
         silver: Include AUTO_ACCEPTED records, which no expert has reviewed.
         deidentify: Replace the names of documents and reviewers by pseudonyms and mask free text by patterns (no
@@ -99,7 +99,7 @@ def _require_usable_options(options: ExportOptions, target: Path | None, file_fo
     if not export_format.is_table and any(unused.values()):
         raise UsageError(
             f"{' and '.join(name for name, is_given in unused.items() if is_given)} cannot be used with format "
-            f"{file_format}, which shows whole pages",
+            f"{file_format}, which shows documents as they are",
             code="EXPORT",
             remedy="Leave the option out, or choose another format.",
         )
