@@ -363,6 +363,8 @@ class CaseKind(Protocol[PacketT, AnswerT_contra]):
     """Class of this kind's open cases."""
     correction_class: type[Correction]
     """Class of the corrections that a submission of this kind may contain."""
+    review_class: type[Review] = Review
+    """Class of this kind's stored reviews; a subclass if ``ground_truth.ReviewedAnswer`` lacks its answer type."""
     case_id_suffix: str = ""
     """Ending of the ids of this kind's base cases; every kind has another one."""
     is_named_after_document: bool = True
@@ -371,6 +373,10 @@ class CaseKind(Protocol[PacketT, AnswerT_contra]):
     """Subject of such a case as a noun phrase for error texts, e.g. ``fields``."""
     correction_remedy: str
     """Sentence that says which argument of ``SMEReviewHelper.save_review`` corrects such a case."""
+
+    def create_draft(self, packet: PacketT, *, is_blind: bool) -> Draft:
+        """Create an expert's first draft: the agent's answer, or empty in a blind case."""
+        return Draft.create_blank(packet.total_pages) if is_blind else Draft.from_packet(packet)
 
     def reconstruct_draft(self, packet: PacketT, review: Review, answer: AnswerT_contra | None) -> Draft:
         """Rebuild the draft from which a review was submitted, without notes and verdicts."""

@@ -1,7 +1,7 @@
 """The draft: an expert's answer before it is submitted, and its edits.
 
-A draft is immutable: every edit returns a new draft. The drafts of all kinds of case have the same
-fields. The segments always cover the pages 1..total_pages without gap or overlap, because edits
+A draft is immutable: every edit returns a new draft. The drafts of all kinds of case have the same fields; a further kind
+adds its fields in a subclass. The segments always cover the pages 1..total_pages without gap or overlap, because edits
 work on the segments' first pages.
 """
 

@@ -711,12 +711,12 @@ class ReviewSession:
         Without a readable draft, return the first draft (the agent's answer or, in a blind case, an empty draft) and None.
         """
         is_blind = is_blind_review(packet, opened_case.revision)
-        initial_draft = Draft.create_blank(packet.total_pages) if is_blind else Draft.from_packet(packet)
+        initial_draft = CASE_KINDS[packet.kind].create_draft(packet, is_blind=is_blind)
         stored_draft = self._index.drafts.find_newest_draft(packet.case_id, self._holder.reviewer, self._holder.tab_id)
         if stored_draft is None:
             return initial_draft, None
         try:
-            draft = Draft.model_validate_json(stored_draft.draft)
+            draft = type(initial_draft).model_validate_json(stored_draft.draft)
         except ValidationError:
             # Saved by an evalkit with another draft schema. The cause is not logged, because it quotes the draft.
             _log.warning("a draft saved by another version of evalkit cannot be read; the case starts without it")

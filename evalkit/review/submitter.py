@@ -273,7 +273,7 @@ class ReviewSubmitter:
 
     def _build_review(self, packet: SMEPacket, role: ReviewerRole, review_fields: Mapping[str, Any]) -> Review:
         try:
-            review = Review(
+            review = CASE_KINDS[packet.kind].review_class(
                 reviewer=self.reviewer,
                 role=role,
                 before=packet.agent_answer,
