@@ -28,6 +28,9 @@ _DOCUMENT_COLUMN = "doc_id"
 #: Texts of more characters are wrapped, cut after three lines, and whole in a tooltip.
 _MAX_UNBROKEN_LENGTH = 24
 _MAX_SHOWN_LENGTH = 400
+#: Width of a table and smallest width of a column of long text, in characters. A page of 1440 pixels has room for 160.
+_TABLE_WIDTH = 160
+_MIN_TEXT_WIDTH = 36
 _MAX_TOOLTIP_LENGTH = 3000
 _RAW_TEXT_NOTE = "Not shown: the whole texts of documents."
 _NUMBER_COLUMN = {"className": "ek-number", "type": "num"}
@@ -39,7 +42,6 @@ _TABLE_OPTIONS: dict[str, Any] = {
     "maxBytes": 0,
     "maxColumns": 0,
     "classes": "display compact",
-    "style": "width:auto;margin:0;caption-side:bottom",
     "select": {"style": "single", "selector": ".ek-open", "info": False},
 }
 
@@ -61,6 +63,7 @@ class DocumentTable(VBox):  # type: ignore[misc]
     def __init__(self, frame: pd.DataFrame, *, output: Path | str | None = None) -> None:
         self._output = output or frame.attrs.get(OUTPUT_ATTRIBUTE)
         self._frame = _select_shown_part(frame)
+        text_width = max(_MIN_TEXT_WIDTH, _TABLE_WIDTH // max(len(self._frame.columns), 1))
         column_definitions = [
             {"targets": [number], **(_NUMBER_COLUMN if _is_numeric(dtype) else _TEXT_COLUMN)}
             for number, dtype in enumerate(self._frame.dtypes)
@@ -69,6 +72,7 @@ class DocumentTable(VBox):  # type: ignore[misc]
             _format_frame(self._frame),
             caption=_RAW_TEXT_NOTE if len(self._frame) < len(frame) else None,
             columnDefs=column_definitions,
+            style=f"width:auto;margin:0;caption-side:bottom;--ek-width:{text_width}ch",
             **_TABLE_OPTIONS,
         )
         self.pages = HTML()
