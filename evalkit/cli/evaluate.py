@@ -39,15 +39,16 @@ def export(
         typer.Option(
             "--to",
             metavar="PATH",
-            help="File to write, or folder to write with --format folder.",
+            help="File to write, or folder to write with --format folder, labelstudio or fhir.",
             show_default="standard output",
         ),
     ] = None,
     file_format: Annotated[
-        Literal["jsonl", "csv", "parquet", "folder", "labelstudio"],
+        Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir"],
         typer.Option(
             "--format",
-            help="Format of the data. folder: a data card and a file per part; labelstudio: tasks, page pictures and config.",
+            help="Format of the data. folder: a data card and a file per part; labelstudio: tasks, page pictures and "
+            "config; fhir: a FHIR R4 Bundle per file.",
         ),
     ] = "jsonl",
     level: Annotated[
@@ -301,22 +302,26 @@ def _draw_attention_checks(output_folder: OutputFolder, number: int, *, drawn_at
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="Output folder or bucket of a run.")],
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="Name of a run (`evalkit runs`), or an output folder or bucket.")
+    ],
     b: Annotated[
-        str, typer.Argument(metavar="B", help="Output folder or bucket of another run over the same documents.")
+        str, typer.Argument(metavar="B", help="Another run over the same documents, or its folder or bucket.")
     ],
     truth: TruthOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket of the named runs")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two runs, document by document.
 
-    Prints which decisions, types and issues changed, and which run was right more often.
+    Prints which decisions, types and issues changed, and which run was right more often. A name of a run goes before a
+    folder of that name; ./NAME is always a folder.
 
-    Example: evalkit compare output output_lean
+    Example: evalkit compare baseline new-prompts
     """
     from evalkit.evaluation.api import compare as compare_runs
 
-    comparison = compare_runs(a, b, truth=truth, settings=load_settings())
+    comparison = compare_runs(a, b, output=output, truth=truth, settings=load_settings())
     print_outcome(render_comparison(comparison), comparison.to_json, as_json=as_json)
     print_notes(*comparison.problems, *comparison.label_warnings)
     raise typer.Exit(1 if comparison.problems else 0)

@@ -15,8 +15,8 @@ from importlib.metadata import version
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from evalkit.classification.document_types import load_type_definitions
 from evalkit.classification.schema import DocumentType
+from evalkit.document_types import compute_types_version, load_type_records
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument, TableLevel
 from evalkit.evaluation.splitting import OVERLAP_THRESHOLD, SHINGLE_WORDS, count_types_by_part
 from evalkit.review.ground_truth import GroundTruthSource
@@ -79,7 +79,8 @@ def render_data_card(facts: DataCardFacts) -> str:
         feature_dtypes=_FEATURE_DTYPES,
         row_total=sum(facts.row_counts.values()),
         version=version("evalkit"),
-        definitions=load_type_definitions(),
+        definitions=load_type_records(),
+        types_version=compute_types_version(),
         types=list(DocumentType),
         overlap_threshold=OVERLAP_THRESHOLD,
         shingle_words=SHINGLE_WORDS,

@@ -40,8 +40,9 @@ def export_ground_truth(
         to: The file to write; for a format of folders, a folder that does not exist yet or an earlier export, which is
             replaced. None writes to standard output.
         file_format: ``jsonl`` (at level ``document`` the whole records, :class:`ExportedTruth`), ``csv``, ``parquet``,
-            ``folder`` (a data card and one JSON Lines file per part of the split), or ``labelstudio`` (a folder with a
-            task per case, the labelling config and pictures of the pages).
+            ``folder`` (a data card and one JSON Lines file per part of the split), ``labelstudio`` (a folder with a task
+            per case, the labelling config and pictures of the pages), or ``fhir`` (a folder with a FHIR R4 Bundle per
+            file).
         level: One row per document, segment or page.
         silver: Include AUTO_ACCEPTED records, which no expert has reviewed.
         deidentify: Replace the names of documents and reviewers by pseudonyms and mask free text by patterns (no

@@ -18,6 +18,7 @@ from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.identity.file_persons import count_pages_of_other_persons, group_stored_pages_by_person
 from evalkit.errors import StoreError
+from evalkit.evaluation.fhir.bundle_reader import is_bundle_export, read_bundle_export
 from evalkit.pipeline.sample_draws import read_probability_by_eligible_doc_id
 from evalkit.review.attention_checks import is_attention_check_review
 from evalkit.review.corrections import CLASSIFICATION_PARTS
@@ -154,6 +155,7 @@ class FolderGroundTruth:
 def load_ground_truth(output: Path | str, level: TableLevel = "document", *, silver: bool = False) -> pd.DataFrame:
     """Load an output folder's ground truth: a row per document, segment or page.
 
+    ``output`` may also be a folder of FHIR Bundles that ``evalkit export --format fhir`` wrote.
     ``COLUMNS[level]`` explains the columns. ``silver`` includes AUTO_ACCEPTED records, which no expert has reviewed.
     Rows are sorted by file name, then by segment or page. A record that cannot be read is left out. If a bundle cannot
     be read, the PDF's hash and number of pages are missing, and at level ``page`` all rows of the document. If the
@@ -169,13 +171,21 @@ def load_ground_truth(output: Path | str, level: TableLevel = "document", *, sil
 
 
 def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False) -> FolderGroundTruth:
-    """Read an output folder's classification ground truth.
+    """Read the classification ground truth of an output folder, or of an export as FHIR.
 
     Records of other tasks are skipped. ``include_silver`` adds AUTO_ACCEPTED records. Files that cannot be read are
     listed in ``problems``.
     """
-    output_folder = open_output_folder(output)
     problems: list[str] = []
+    if is_bundle_export(Path(output)):
+        exported = [
+            GroundTruthDocument(truth.record, **truth.facts)
+            for truth in read_bundle_export(Path(output), problems)
+            if include_silver or _has_vouched_part(truth.record)
+        ]
+        known_reviewers = frozenset(reviewer for truth in exported for reviewer in truth.answer_reviewers)
+        return FolderGroundTruth(tuple(exported), tuple(problems), known_reviewers)
+    output_folder = open_output_folder(output)
     draw_probabilities = _read_draw_probabilities(output_folder, problems)
     reviews = list(_iterate_cases_reviewers_outcomes(output_folder, problems))
     reviewers_by_doc_id = group_pairs(
@@ -195,8 +205,7 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
         if record.reviewer and record.reviewer not in answer_reviewers:  # the record's review file is missing
             answer_reviewers = [*answer_reviewers, record.reviewer]
         reviewers.update(answer_reviewers)
-        # Parts that nobody vouches for are silver: a record with answers to single questions only has nothing else.
-        if include_silver or not {*record.vouched}.isdisjoint(CLASSIFICATION_PARTS):
+        if include_silver or _has_vouched_part(record):
             raised_record = record.model_copy(
                 update={"inclusion_probability": _find_inclusion_probability(record, draw_probabilities)}
             )
@@ -207,6 +216,11 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
                 )
             )
     return FolderGroundTruth(tuple(documents), tuple(problems), frozenset(reviewers))
+
+
+def _has_vouched_part(record: GroundTruth) -> bool:
+    # Parts that nobody vouches for are silver: a record with answers to single questions only has nothing else.
+    return not {*record.vouched}.isdisjoint(CLASSIFICATION_PARTS)
 
 
 def _read_draw_probabilities(output_folder: OutputFolder, collected_problems: list[str]) -> Mapping[str, float] | None:

@@ -89,6 +89,10 @@ class TemplateField(StrictRecord):
     part_codings: Mapping[str, Coding] = {}
     """Codes of a field's items, by name (``ER``), or of a value's parts (``gene``, ``coding_change``)."""
 
+    def __hash__(self) -> int:
+        """Hash the field by its name: a table of codes has no hash."""
+        return hash(self.name)
+
     @model_validator(mode="after")
     def _require_pattern_for_format(self) -> Self:
         if (self.format == "pattern") != (self.pattern is not None):

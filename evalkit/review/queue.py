@@ -290,12 +290,11 @@ class QueueList:
         for group in groups:
             counts[group["standing"]] += group["count"] * _is_group_matching(group, self._filters)
         narrowed: dict[str, Any] = {"name_search": queue_query.search, "facet_values": self._filters}
-        self.drawn = (
-            []
+        #: Number of audits and samples that wait for the reviewer, and when the oldest of them was created.
+        self.drawn, self.drawn_since = (
+            (0, None)
             if permissions.is_read_only
-            else self._case_list.list_drawn_cases(
-                self._cutoffs, reviewer=holder.reviewer, tasks=permissions.tasks, **narrowed
-            )
+            else self._case_list.count_drawn_cases(holder.reviewer, permissions.tasks)
         )
         #: Position in the list from which audits are interleaved, and at which the search for the next case begins.
         self.place = (
@@ -306,7 +305,13 @@ class QueueList:
         first = self.place + AUDIT_INTERVAL - 1 - index.count_closed_cases(reviewer=holder.reviewer) % AUDIT_INTERVAL
         # An audit never follows the last ordinary case: audits that match are listed there anyway.
         slot_count = max(ceil((counts[0] - first) / (AUDIT_INTERVAL - 1)), 0)
-        woven_cases = self.drawn[: min(slot_count, _MAX_WOVEN_CASES)]
+        woven_cases = self._case_list.list_drawn_cases(
+            self._cutoffs,
+            reviewer=holder.reviewer,
+            tasks=permissions.tasks,
+            limit=min(slot_count, _MAX_WOVEN_CASES) if self.drawn else 0,
+            **narrowed,
+        )
         self._woven = {first + AUDIT_INTERVAL * number: case["case_id"] for number, case in enumerate(woven_cases)}
         added_count = sum(not case["is_matching"] for case in woven_cases)
         self._unwoven_count = counts.total() - len(woven_cases) + added_count

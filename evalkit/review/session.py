@@ -238,8 +238,8 @@ class ReviewSession:
             view=replace(queue_list.query, page=page),
             role=permissions.role,
             is_read_only=permissions.is_read_only,
-            drawn=len(queue_list.drawn),
-            drawn_since=queue_list.drawn[0]["created_at"] if queue_list.drawn else None,
+            drawn=queue_list.drawn,
+            drawn_since=queue_list.drawn_since,
             next_case_id=""
             if permissions.is_read_only or queue_list.place < page * page_rows
             else next((row.case_id for row in rows_from_place if row.can_come_next), ""),

@@ -220,6 +220,17 @@ class CaseList:
         ):
             return [dict(row) for row in connection.execute(query).mappings()]
 
+    def count_drawn_cases(self, reviewer: str, tasks: Sequence[str] = ()) -> tuple[int, str | None]:
+        """Count the waiting audits and samples that ``reviewer`` may do, and find when the oldest was created.
+
+        Only cases of ``tasks`` are counted, if any are named.
+        """
+        query = sa.select(sa.func.count(), sa.func.min(database_tables.cases.c.created_at))
+        query = query.where(*_build_drawn_conditions(reviewer, tasks))
+        with self._database.open_index_scan_connection() as connection:
+            count, oldest = connection.execute(query).one()
+        return int(count), oldest
+
     def list_drawn_cases(
         self,
         age_cutoffs: CaseAgeCutoffs,
@@ -228,25 +239,22 @@ class CaseList:
         tasks: Sequence[str] = (),
         name_search: str = "",
         facet_values: Mapping[str, str],
+        limit: int,
     ) -> list[dict[str, Any]]:
-        """List the waiting audits and samples that ``reviewer`` may do, oldest first.
+        """List the oldest waiting audits and samples that ``reviewer`` may do, at most ``limit``.
 
-        The keys are ``case_id``, ``created_at`` and ``is_matching``: True if the case matches search and facets, by which
-        the list is not limited. Only cases of ``tasks`` are listed, if any are named.
+        The keys are ``case_id`` and ``is_matching``: True if the case matches search and facets, by which the list is not
+        limited. Only cases of ``tasks`` are listed, if any are named.
         """
         row = database_tables.cases.c
         is_matching = sa.and_(
             *_build_list_conditions(False, name_search, None, ()),
             *(_build_facet_condition(*facet, age_cutoffs) for facet in facet_values.items()),
         )
-        query = sa.select(row.case_id, row.created_at, is_matching.label("is_matching")).where(
-            database_tables.UNFINISHED_CONDITION,
-            row.standing == _DRAWN_STANDING,
-            row.review_status == "pending",
-            sa.not_(_build_contains_name_condition(row.barred, reviewer)),
-            *_build_task_conditions(tasks),
+        query = sa.select(row.case_id, is_matching.label("is_matching")).where(
+            *_build_drawn_conditions(reviewer, tasks)
         )
-        return self._database.fetch_rows(query.order_by(row.created_at, row.case_id))
+        return self._database.fetch_rows(query.order_by(row.created_at, row.case_id).limit(limit))
 
     def count_cases_before(
         self,
@@ -305,6 +313,13 @@ class CaseList:
 
 def _build_task_conditions(tasks: Sequence[str]) -> list[sa.ColumnElement[bool]]:
     return [database_tables.cases.c.task.in_(tasks)] if tasks else []
+
+
+def _build_drawn_conditions(reviewer: str, tasks: Sequence[str]) -> Iterator[sa.ColumnElement[bool]]:
+    yield database_tables.cases.c.standing == _DRAWN_STANDING
+    yield database_tables.cases.c.review_status == "pending"
+    yield sa.not_(_build_contains_name_condition(database_tables.cases.c.barred, reviewer))
+    yield from _build_task_conditions(tasks)
 
 
 def _build_ascending_columns(row: Any, order: str) -> list[sa.ColumnElement[Any]]:

@@ -11,7 +11,7 @@ from evalkit.errors import StoreError
 from evalkit.store import database_tables
 
 #: Version of the tables. Increase it when a table changes, and migrate older databases.
-SCHEMA_NUMBER = 3
+SCHEMA_NUMBER = 4
 
 #: Task of the cases of a version 1 database, whose list had no tasks; ``evalkit reindex`` reads it from the packets.
 _TASK_OF_OLDER_CASES = {"classification": "clinical", "statement_template": "bank"}

@@ -333,7 +333,7 @@ def test_run_records_what_blind_audits_prove(tmp_path: Path) -> None:
     events = [json.loads(file.read_text()) for file in sorted((output / "events").iterdir())]
     assert [event["kind"] for event in events] == ["certified", "certified"]
     report = json.loads(evalkit_command("report", "--output", str(output), "--json", **environment).stdout)
-    (table,) = next(section for section in report["sections"] if section["title"] == "Certificate")["tables"]
+    (table, _) = next(section for section in report["sections"] if section["title"] == "Certificate")["tables"]
     assert [row["certified"] for row in table["rows"]] == [True, True]
     withdrawn = evalkit_command(*command, **(environment | {"EVALKIT_CERTIFICATE__MAX_ERROR_RATE": "0.01"}))
     assert "Certificate withdrawn: all documents. " in withdrawn.stderr

@@ -41,9 +41,9 @@ _REBUILD = """
 import json, resource, sys, time
 from memory import peak
 from evalkit.pipeline.reindex import reindex
-from evalkit.store import open_output_folder
+from places import open_folder
 began = time.perf_counter()
-counts = reindex(open_output_folder(sys.argv[1]))
+counts = reindex(open_folder(sys.argv[1]))
 seconds = time.perf_counter() - began
 most = max(peak(), 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 print(json.dumps({"counts": counts, "seconds": seconds, "megabytes": most / 2**20}))

@@ -48,6 +48,7 @@ from evalkit.classification.offline.type_scoring import (
 from evalkit.classification.schema import REPORT_TYPES, ClassificationOutput, DocumentType, Segment
 from evalkit.core.identity_cache import cache_by_identity
 from evalkit.core.package_tables import load_package_table
+from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import get_body_text
 from evalkit.errors import UsageError
@@ -227,7 +228,7 @@ _Probability = Annotated[float, Field(ge=0, le=1)]
 class ActWeights(TermWeights):
     """Checked contents of ``act_weights.json``.
 
-    A ``TypeWeights`` has one number for each type, in the order of ``DocumentType``.
+    A ``TypeWeights`` has one number for each type, in the order of ``FIVE_TYPES``.
     """
 
     schema_version: Literal[1]
@@ -316,7 +317,7 @@ class ActReading:
         for score, (_, _, row) in zip(self.standard_scores, self.weights.features.values(), strict=True):
             for index, weight in enumerate(row):
                 sums[index] += score * weight
-        return dict(zip(DocumentType, softmax([total / self.weights.temperature for total in sums]), strict=True))
+        return dict(zip(FIVE_TYPES, softmax([total / self.weights.temperature for total in sums]), strict=True))
 
     def compute_act_probability(
         self, kind: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()
@@ -357,7 +358,7 @@ class ActReading:
 
         Only features that are more frequent in the text than in the mean of the training texts.
         """
-        first, second = (list(DocumentType).index(compared_type) for compared_type in (kind, instead_of))
+        first, second = (list(FIVE_TYPES).index(compared_type) for compared_type in (kind, instead_of))
         contributions = {
             name: score * (row[first] - row[second])
             for score, (name, (_, _, row)) in zip(self.standard_scores, self.weights.features.items(), strict=True)
@@ -399,6 +400,8 @@ def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle
     Signs alone may mislead (a note can have rows of values), so the claimed type's act must be improbable too.
     """
     for segment, kind in iter_segment_primary_types(answer):
+        if kind not in FIVE_TYPES:
+            continue
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
         forms = measure_type_signs_on_pages(pages)
         contradicting_type = forms.find_contradicting_type(kind)
@@ -431,7 +434,7 @@ def find_act_issues(
     """
     for segment in classification.segments:
         reading = read_act_of_segment(segment, bundle, weights)
-        if segment.dominant_type is None or reading is None:
+        if segment.dominant_type is None or segment.dominant_type not in FIVE_TYPES or reading is None:
             continue
         if reading.contradicts(segment.dominant_type, get_contained_types(segment)):
             is_other = segment.dominant_type is DocumentType.OTHER

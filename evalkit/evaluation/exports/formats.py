@@ -9,11 +9,12 @@ from typing import Any, Literal
 from evalkit.evaluation.exports.content import ExportContent
 from evalkit.evaluation.exports.csv_table import write_csv
 from evalkit.evaluation.exports.dataset_folder import write_dataset_folder
+from evalkit.evaluation.exports.fhir import write_fhir_folder
 from evalkit.evaluation.exports.jsonl import write_jsonl
 from evalkit.evaluation.exports.label_studio import write_label_studio_folder
 from evalkit.evaluation.exports.parquet import write_parquet
 
-ExportFormatName = Literal["jsonl", "csv", "parquet", "folder", "labelstudio"]
+ExportFormatName = Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir"]
 
 
 @dataclass(frozen=True)
@@ -38,4 +39,5 @@ EXPORT_FORMATS: dict[ExportFormatName, ExportFormat] = {
     "parquet": ExportFormat(write_parquet),
     "folder": ExportFormat(write_dataset_folder, is_folder=True),
     "labelstudio": ExportFormat(write_label_studio_folder, is_folder=True, is_table=False),
+    "fhir": ExportFormat(write_fhir_folder, is_folder=True, is_table=False),
 }

@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any
 
 from typing_extensions import override
 
@@ -52,6 +51,7 @@ from evalkit.store import (
     TEMPLATES_FOLDER,
     OutputFolder,
     OutputIndex,
+    ReadOnlyFolder,
     encode_canonical_json,
     encode_indented_json,
 )
@@ -328,7 +328,7 @@ def _get_document_hash(hashed_name: str) -> str:
     return match[0] if match else ""
 
 
-class PastOutputFolder(OutputFolder):
+class PastOutputFolder(ReadOnlyFolder):
     """Read-only view of an output folder as it was when digests were taken of it.
 
     Files that were added later do not exist in it. The status of a case, and ground truth that later reviews replaced, are
@@ -337,13 +337,9 @@ class PastOutputFolder(OutputFolder):
 
     def __init__(self, output_folder: OutputFolder, recorded: FolderDigests, hasher: FileNameHasher) -> None:
         """``hasher`` must have hashed the names of all present files."""
-        self.root, self.database_url = output_folder.root, output_folder.database_url
-        self._folder, self._recorded, self._hasher = output_folder, recorded, hasher
+        super().__init__(output_folder)
+        self._recorded, self._hasher = recorded, hasher
         self._past_names = sorted(map(hasher.reveal, recorded.files))
-
-    @override
-    def has_folder(self, subfolder: str | None = None) -> bool:
-        return self._folder.has_folder(subfolder)
 
     @override
     def has_file(self, name: str) -> bool:
@@ -420,15 +416,3 @@ class PastOutputFolder(OutputFolder):
     @override
     def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
         yield from ((name, self.read_bytes(name)) for name in self._past_names if name.startswith(f"{subfolder}/"))
-
-    @override
-    def get_modification_time(self, name: str) -> float | None:
-        return self._folder.get_modification_time(name)
-
-    def _refuse_change(self, *_arguments: Any, **_options: Any) -> Any:
-        raise StoreError(
-            "the past of an output folder cannot be changed", code="STORE-PAST", remedy="Report this error."
-        )
-
-    remove_file = remove_folder = hold_run_lock = hold_write_lock = _refuse_change
-    _write_atomically = _create_atomically_if_absent = _refuse_change

@@ -144,7 +144,11 @@ class _WorkerCleanup(WorkerPlugin):
 
 def _describe_environment(ocr_engine: OcrEngineName) -> dict[str, str]:
     """Return the versions of reader and tables, which all machines must share."""
-    return {"reader": resolve_reader_version(ocr_engine), "tables": hash_canonical_json(collect_versions())}
+    own_types_travel = {"types": None}  # with the step that needs them
+    return {
+        "reader": resolve_reader_version(ocr_engine),
+        "tables": hash_canonical_json(collect_versions() | own_types_travel),
+    }
 
 
 #: Cached for workers, which need the description before every task; their environment does not change while they run.

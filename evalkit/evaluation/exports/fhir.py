@@ -1,0 +1,228 @@
+"""Ground truth, fields and open cases as FHIR R4: a folder with one transaction Bundle per file.
+
+Each segment is a document of its own with a PDF of its pages alone. Patients have identifiers, but no names; the PDFs show
+them, as the files do.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from evalkit.classification.document_result import DocumentResult
+from evalkit.classification.patient_keys import load_or_create_patient_salt
+from evalkit.core.grouping import group_by
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.page_cutting import cut_pages
+from evalkit.errors import EvalkitError, StoreError
+from evalkit.evaluation.exports.content import ExportContent, require_same_rows
+from evalkit.evaluation.exports.export_folder import replace_export_folder
+from evalkit.evaluation.fhir.bundle_reader import BUNDLES_FOLDER, FACTS, read_truth
+from evalkit.evaluation.fhir.resources import BundleBuilder, FileRecord
+from evalkit.evaluation.fhir.subjects import FileSubjects, identify_subjects
+from evalkit.evaluation.ground_truth_table import GroundTruthDocument
+from evalkit.evaluation.private_files import create_private_file
+from evalkit.review.attention_checks.records import map_check_case_ids_by_doc_id
+from evalkit.review.case_files import PATIENT_QUESTIONS, read_numbered_reviews, read_packet
+from evalkit.review.ground_truth import SCHEMA_VERSION, FieldsGroundTruth, GroundTruth, GroundTruthRecord, Review
+from evalkit.review.loaders import read_bundle, read_result
+from evalkit.review.opinions import CaseOpinions
+from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SMEPacket, get_base_case_id
+from evalkit.review.queue import list_case_ids_with_packet
+from evalkit.review.shown_documents import load_shown_pdf
+from evalkit.store import GROUND_TRUTH_FOLDER, PATIENT_SALT_FILE, OutputFolder, parse_stored_record
+
+
+def write_fhir_folder(content: ExportContent, target: Path) -> int:
+    """Write a Bundle for each file with ground truth, fields or an open case; return their number.
+
+    A file whose pages cannot be cut is left out, and named in ``content.problems``; so is a segment's PDF whose pages are
+    not all about one patient.
+    """
+    output_folder = content.output_folder
+    truths = {document.truth.record.doc_id: document.truth for document in content.documents if document.truth.sha256}
+    cases = group_by(_iterate_open_cases(content), lambda packet: packet.doc_id)
+    fields = dict(_iterate_fields(content))
+    doc_ids = sorted({*truths, *cases, *fields})
+    subjects = identify_subjects(_iterate_bundles(content, doc_ids), _load_salt(output_folder))
+    count = 0
+    with replace_export_folder(target, "fhir") as folder:
+        (folder / BUNDLES_FOLDER).mkdir(mode=0o700)
+        for doc_id in doc_ids:
+            try:
+                bundle = read_bundle(output_folder, doc_id)
+                record = _collect_record(
+                    content,
+                    bundle,
+                    subjects[bundle.sha256],
+                    truths.get(doc_id),
+                    fields.get(doc_id),
+                    tuple(cases.get(doc_id, ())),
+                )
+                path = folder / BUNDLES_FOLDER / f"{doc_id}.json"
+                create_private_file(path, _serialise_bundle(BundleBuilder(record).build()))
+                _require_same_truth(path, record)
+                count += 1
+            except EvalkitError as error:
+                content.problems.append(f"{doc_id!r}: {error.message}")
+    return count
+
+
+def _load_salt(output_folder: OutputFolder) -> bytes:
+    """Load the salt of the patients' keys; without one, patients have other identifiers in each export."""
+    if output_folder.has_file(PATIENT_SALT_FILE):
+        return load_or_create_patient_salt(output_folder)
+    return secrets.token_bytes(32)
+
+
+def _iterate_bundles(content: ExportContent, doc_ids: list[str]) -> Iterator[DocumentBundle]:
+    for doc_id in doc_ids:
+        try:
+            yield read_bundle(content.output_folder, doc_id)
+        except StoreError:
+            continue  # reported when the file's Bundle is built
+
+
+def _iterate_open_cases(content: ExportContent) -> Iterator[SMEPacket]:
+    """Iterate the cases that wait for an expert; attention checks stay inside of evalkit."""
+    check_ids = map_check_case_ids_by_doc_id(content.output_folder)
+    for case_id in list_case_ids_with_packet(content.output_folder):
+        if case_id != get_base_case_id(case_id):
+            continue
+        try:
+            opinions = CaseOpinions.read(content.output_folder, case_id, check_ids)
+        except EvalkitError as error:
+            content.problems.append(f"{case_id!r}: {error.message}")
+            continue
+        if opinions.base_packet.is_attention_check or opinions.base_packet.kind == "statement_template":
+            continue
+        for packet in (opinions.base_packet, *opinions.further_packet_by_case_id.values()):
+            if opinions.get_status(packet.case_id) != "completed":
+                yield packet
+
+
+def _iterate_fields(content: ExportContent) -> Iterator[tuple[str, FieldsGroundTruth]]:
+    """Iterate the documents with decided fields, with their record."""
+    ending = f"{EXTRACTION_SUFFIX}.json"
+    for name in content.output_folder.list_json_files(GROUND_TRUTH_FOLDER):
+        if not name.endswith(ending):
+            continue
+        try:
+            stored = content.output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
+            truth = parse_stored_record(FieldsGroundTruth, stored, name, "Restore it from a backup.")
+        except StoreError as error:
+            content.problems.append(error.message)
+            continue
+        if content.options.include_silver or truth.vouched:
+            yield truth.doc_id, truth
+
+
+def _collect_record(
+    content: ExportContent,
+    bundle: DocumentBundle,
+    subjects: FileSubjects,
+    truth: GroundTruthDocument | None,
+    fields: FieldsGroundTruth | None,
+    open_cases: tuple[SMEPacket, ...],
+) -> FileRecord:
+    output_folder, doc_id = content.output_folder, bundle.doc_id
+    reviews: dict[str, Review | None] = {
+        "classification": _find_review(output_folder, doc_id, truth.record if truth else None),
+        "fields": _find_review(output_folder, doc_id + EXTRACTION_SUFFIX, fields),
+    }
+    return FileRecord(
+        bundle=bundle,
+        subjects=subjects,
+        program=_describe_program(output_folder, doc_id),
+        truth=truth.record if truth else None,
+        facts={name: getattr(truth, name) for name in FACTS} if truth else {},
+        fields=fields,
+        reviews={topic: review for topic, review in reviews.items() if review},
+        open_cases=open_cases,
+        cut_pdfs=_cut_segments(content, bundle, subjects, truth.record, reviews["classification"]) if truth else {},
+        include_silver=content.options.include_silver,
+        is_test_data=bool(truth and truth.is_simulated),
+    )
+
+
+def _cut_segments(
+    content: ExportContent, bundle: DocumentBundle, subjects: FileSubjects, truth: GroundTruth, review: Review | None
+) -> dict[tuple[int, int], bytes]:
+    """Cut the PDF of each segment; leave out one that shows another patient's page."""
+    pdf = load_shown_pdf(content.output_folder, bundle)
+    is_one_patient = "patients" in truth.vouched or _dismisses_other_patient(content.output_folder, truth, review)
+    cut_pdfs = {}
+    for segment in truth.ground_truth_classification.segments:
+        pages = segment.start_page, segment.end_page
+        if (others := subjects.list_pages_of_others(*pages)) and not is_one_patient:
+            content.problems.append(
+                f"{bundle.doc_id!r}: the PDF of {segment.page_range_text} is left out, because page {others[0]} names "
+                "another patient than most of these pages"
+            )
+        elif any(bundle.iter_pages(*pages)):
+            cut_pdfs[pages] = cut_pages(pdf, bundle.iter_pages(*pages))
+    return cut_pdfs
+
+
+def _dismisses_other_patient(output_folder: OutputFolder, truth: GroundTruth, review: Review | None) -> bool:
+    """Return True if the expert answered that the pages are not about different patients."""
+    dismissed_ids = (
+        {answer.issue_id for answer in review.issue_verdicts if answer.verdict == "dismissed"} if review else ()
+    )
+    return bool(dismissed_ids) and any(
+        issue.issue_id in dismissed_ids and issue.code.startswith(PATIENT_QUESTIONS)
+        for issue in read_packet(output_folder, truth.doc_id).issues
+    )
+
+
+def _find_review(output_folder: OutputFolder, case_id: str, truth: GroundTruthRecord | None) -> Review | None:
+    """Find the review from which a record was made; None for silver, or if its file is missing."""
+    if truth is None or truth.reviewer is None:
+        return None
+    reviews = (
+        review
+        for suffix in (ADJUDICATION_SUFFIX, "")
+        for _, review in read_numbered_reviews(output_folder, case_id + suffix)
+    )
+    return next(
+        (
+            review
+            for review in reviews
+            if (review.reviewer, review.submitted_at, review.packet_sha256)
+            == (truth.reviewer, truth.reviewed_at, truth.packet_sha256)
+        ),
+        None,
+    )
+
+
+def _describe_program(output_folder: OutputFolder, doc_id: str) -> str:
+    """Describe the program that gave the answers: its version and model."""
+    try:
+        result = read_result(output_folder, doc_id)
+    except StoreError:
+        return f"evalkit {version('evalkit')}"
+    if isinstance(result, DocumentResult):
+        return f"evalkit {result.versions.get('evalkit', version('evalkit'))}, model {result.model}"
+    return f"evalkit {version('evalkit')}"
+
+
+def _serialise_bundle(bundle_json: dict[str, Any]) -> str:
+    """Validate a Bundle by FHIR's own models, and return it as JSON."""
+    from fhir.resources.R4B.bundle import Bundle  # 0.6 s, and no other export needs it
+
+    return str(Bundle.model_validate(bundle_json).model_dump_json())
+
+
+def _require_same_truth(path: Path, record: FileRecord) -> None:
+    """Raise an EvalkitError if the Bundle that was written does not say what was meant."""
+    truth = read_truth(json.loads(path.read_bytes()), path.name)
+    expected = [record.truth.model_dump(mode="json") | dict(record.facts)] if record.truth else []
+    for row in expected:
+        for segment in row["ground_truth_classification"]["segments"]:
+            segment["patient"] = None  # never exported
+    read_rows = [truth.record.model_dump(mode="json") | truth.facts] if truth else []
+    require_same_rows(read_rows, expected, path.name)
