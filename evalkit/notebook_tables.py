@@ -70,14 +70,14 @@ class DocumentTable(VBox):  # type: ignore[misc]
         ]
         self.table = ITable(
             _format_frame(self._frame),
-            caption=_RAW_TEXT_NOTE if len(self._frame) < len(frame) else None,
             columnDefs=column_definitions,
-            style=f"width:auto;margin:0;caption-side:bottom;--ek-width:{text_width}ch",
+            style=f"width:auto;margin:0;--ek-width:{text_width}ch",
             **_TABLE_OPTIONS,
         )
+        self.note = HTML(_RAW_TEXT_NOTE if len(self._frame) < len(frame) else "")
         self.pages = HTML()
         self.table.observe(self._open_selected_document, "selected_rows")
-        super().__init__([HTML(f"<style>{_STYLE}</style>"), self.table, self.pages])
+        super().__init__([HTML(f"<style>{_STYLE}</style>"), self.table, self.note, self.pages])
         self.add_class("evalkit-table")
 
     def _open_selected_document(self, _change: Mapping[str, Any]) -> None:

@@ -61,8 +61,8 @@ def test_raw_text_and_boxes_are_left_out() -> None:
         ["date", "2025-02-01"],
         ["", "x"],
     ]
-    assert table.table.caption
-    assert not DocumentTable(frame[:1]).table.caption
+    assert table.note.value
+    assert DocumentTable(frame[:1]).note.value == ""
 
 
 def test_numbers_are_aligned_and_named_indexes_are_columns() -> None:
