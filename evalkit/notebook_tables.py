@@ -33,8 +33,8 @@ _TABLE_WIDTH = 160
 _MIN_TEXT_WIDTH = 36
 _MAX_TOOLTIP_LENGTH = 3000
 _RAW_TEXT_NOTE = "Not shown: the whole texts of documents."
-_NUMBER_COLUMN = {"className": "ek-number", "type": "num"}
-_TEXT_COLUMN = {"className": "ek-text", "type": "html"}
+_NUMBER_COLUMN = {"className": "evalkit-number", "type": "num"}
+_TEXT_COLUMN = {"className": "evalkit-text", "type": "html"}
 _STYLE = Path(__file__).with_suffix(".css").read_text("utf-8")
 _TABLE_OPTIONS: dict[str, Any] = {
     "allow_html": True,  # every cell is escaped here
@@ -42,7 +42,7 @@ _TABLE_OPTIONS: dict[str, Any] = {
     "maxBytes": 0,
     "maxColumns": 0,
     "classes": "display compact",
-    "select": {"style": "single", "selector": ".ek-open", "info": False},
+    "select": {"style": "single", "selector": ".evalkit-open", "info": False},
 }
 
 
@@ -71,7 +71,7 @@ class DocumentTable(VBox):  # type: ignore[misc]
         self.table = ITable(
             _format_frame(self._frame),
             columnDefs=column_definitions,
-            style=f"width:auto;margin:0;--ek-width:{text_width}ch",
+            style=f"width:auto;margin:0;--evalkit-text-width:{text_width}ch",
             **_TABLE_OPTIONS,
         )
         self.note = HTML(_RAW_TEXT_NOTE if len(self._frame) < len(frame) else "")
@@ -126,11 +126,13 @@ def _format_cell(value: object, *, is_document: bool) -> str:
     # Python keeps bytes of a file name that are not text as lone surrogates, which no browser can be sent.
     text = _format_value(value).encode("utf-8", "replace").decode()
     if is_document and text:
-        return f'<button type="button" class="ek-open" title="Open its pages below the table">{escape(text)}</button>'
+        return (
+            f'<button type="button" class="evalkit-open" title="Open its pages below the table">{escape(text)}</button>'
+        )
     shown = " ".join(text.split())
     if len(shown) <= _MAX_UNBROKEN_LENGTH:
-        return f'<span class="ek-word">{escape(shown)}</span>'
-    return f'<div class="ek-cut" title="{escape(_cut(text, _MAX_TOOLTIP_LENGTH))}">{escape(_cut(shown, _MAX_SHOWN_LENGTH))}</div>'
+        return f'<span class="evalkit-word">{escape(shown)}</span>'
+    return f'<div class="evalkit-cut" title="{escape(_cut(text, _MAX_TOOLTIP_LENGTH))}">{escape(_cut(shown, _MAX_SHOWN_LENGTH))}</div>'
 
 
 def _cut(text: str, max_length: int) -> str:

@@ -111,6 +111,6 @@ def test_a_name_opens_and_closes_the_page_by_key(page: Page) -> None:
 
 
 def test_a_hostile_name_is_only_a_name(page: Page) -> None:
-    page.locator(".evalkit-table .ek-open").last.click()
+    page.locator(".evalkit-table .evalkit-open").last.click()
     expect(page.locator(".evalkit-table")).to_contain_text("forbidden characters")
-    page.locator(".evalkit-table .ek-open").last.click()
+    page.locator(".evalkit-table .evalkit-open").last.click()
