@@ -177,11 +177,6 @@ def find_extraction_template(form: ExtractedFields | Extraction | IterationRecor
         return None
 
 
-def format_field_label(form: ExtractedFields | Extraction, field_name: str) -> str:
-    """Format a field's label, for example ``Wages, tips, other compensation``."""
-    return get_template_field_or_plain_text(form, field_name).description
-
-
 def check_field_text(field: TemplateField, text: str) -> FieldTextCheck:
     """Check a typed text against a field's format; blank text is a problem.
 

@@ -43,7 +43,6 @@ from evalkit.review.field_answers import (
     apply_and_locate_field_answers,
     check_entry_name,
     find_changed_fields,
-    format_field_label,
     format_field_value,
     get_template_field_or_plain_text,
     index_fields_by_key,
@@ -534,7 +533,10 @@ class ExtractionKind(CaseKind[ExtractionPacket, tuple[ExtractedFields, ...]]):
                 f"{extraction.document_type}, pages {extraction.start_page}-{extraction.end_page}: "
                 f"{extraction.decision}, {extraction.stopped_reason}",
                 [
-                    [format_field_label(extraction, field_name), format_field_value(field_value)]
+                    [
+                        get_template_field_or_plain_text(extraction, field_name).description,
+                        format_field_value(field_value),
+                    ]
                     for field_name, field_value in extraction.fields.items()
                     if field_value.value is not None
                 ],
