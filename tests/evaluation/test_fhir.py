@@ -286,7 +286,11 @@ def test_segment_with_another_patients_page_has_no_pdf(demo_run: RunSummary, tmp
     shutil.copytree(demo_run.output, tmp_path / "output")
     page_count = json.loads((tmp_path / "output/document_bundles/misfiled_page.json").read_text())["total_pages"]
     answer = builders.one_segment("Clinical Note", page_count)
-    record = header_of("SME_VALIDATED") | {"doc_id": "misfiled_page", "corrected_dominant_type": None}
+    record = header_of("SME_VALIDATED") | {
+        "schema_version": 1,
+        "doc_id": "misfiled_page",
+        "corrected_dominant_type": None,
+    }
     for vouched, has_pdf in ((["segments"], False), (["segments", "patients"], True)):
         truth = record | {"vouched": vouched, "ground_truth_classification": answer}
         (tmp_path / "output/ground_truth/gt_misfiled_page.json").write_text(json.dumps(truth))
