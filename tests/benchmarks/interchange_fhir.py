@@ -176,15 +176,16 @@ def go_and_come_back(case: RoundTrip, folder: Path) -> tuple[list[dict[str, Any]
         document.new_page().insert_textbox((40, 40, 550, 800), text)
     path = folder / f"{case.name}.pdf"
     document.save(path)
-    bundle = bundle_of(case.name, case.pages)
+    doc_id = case.records[0].get("doc_id", case.name) if case.records else case.name
+    bundle = bundle_of(doc_id, case.pages)
     stored = bundle.model_dump(mode="json") | {
         "file_path": str(path),
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
     }
     files = open_folder(output)
-    files.write_json(bundle_file_name(case.name), stored)
+    files.write_json(bundle_file_name(doc_id), stored)
     for number, review in enumerate(case.reviews, 1):
-        files.write_json(review_file_name(case.name, number), review)
+        files.write_json(review_file_name(doc_id, number), review)
     for record in case.records:
         if case.kind == "classification":
             nobody = {
@@ -195,10 +196,10 @@ def go_and_come_back(case: RoundTrip, folder: Path) -> tuple[list[dict[str, Any]
                 "packet_sha256": None,
                 "revision": 0,
             }
-            stored_record = HEADER | nobody | {"doc_id": case.name, "ground_truth_classification": record}
+            stored_record = HEADER | nobody | {"doc_id": doc_id, "ground_truth_classification": record}
         else:
             stored_record = record
-        files.write_json(ground_truth_file_name(case.name), stored_record)
+        files.write_json(ground_truth_file_name(doc_id), stored_record)
     refusal = ""
     try:
         export_ground_truth(output, folder / "fhir", file_format="fhir", silver=True)
