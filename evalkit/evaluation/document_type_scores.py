@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalkit.classification.schema import PresenceLevel
+from evalkit.document_types import list_type_names
 from evalkit.evaluation.intervals import (
     BOOTSTRAP_REPEATS,
     BOOTSTRAP_SEED,
@@ -31,12 +32,16 @@ from evalkit.evaluation.intervals import (
 )
 from evalkit.evaluation.metrics import (
     compute_accuracy,
+    compute_cohen_kappa,
     compute_macro_f1,
     compute_mixture_error,
     tabulate_confusion,
     tabulate_presence_scores,
 )
-from evalkit.evaluation.study import TYPE_NAMES, DocumentLabels, Study
+from evalkit.evaluation.study import DocumentLabels, Study
+
+#: Resamples for the interval of kappa: each counts all pairs of types anew.
+_KAPPA_REPEATS = 100
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,10 @@ class DocumentTypeMetrics:
     """Mean F1 over the types that occur."""
     reviewed_macro_f1: float
     """Unweighted macro-F1 of the reviewed documents; NaN without any."""
+    kappa: Estimate
+    """Cohen's kappa of the program's and the true types."""
+    reviewed_kappa: float
+    """Unweighted kappa of the reviewed documents; NaN if undefined."""
     type_scores: tuple[TypeScores, ...]
 
 
@@ -84,15 +93,17 @@ def score_document_types(study: Study) -> DocumentTypeMetrics:
         [candidate for candidate, _, _ in labelled_documents],
         [candidate for _, candidate, _ in labelled_documents],
     )
+    type_names = list_type_names()
+    # an unknown or missing type has the index after the last
     type_codes = np.array(
         [
-            (_get_type_code(true_type), _get_type_code(predicted_type))
+            [type_names.index(name) if name in type_names else len(type_names) for name in (true_type, predicted_type)]
             for true_type, predicted_type, _ in labelled_documents
         ],
         dtype=np.intp,
     ).reshape(-1, 2)
     weights = [weight for *_, weight in labelled_documents]
-    is_true_type, is_predicted_type = (type_codes[:, side, np.newaxis] == np.arange(len(TYPE_NAMES)) for side in (0, 1))
+    is_true_type, is_predicted_type = (type_codes[:, side, np.newaxis] == np.arange(len(type_names)) for side in (0, 1))
     is_right_type = is_true_type & is_predicted_type
 
     def compute_row_macro_f1(row_numbers: RowNumbers) -> float:
@@ -103,7 +114,7 @@ def score_document_types(study: Study) -> DocumentTypeMetrics:
 
     return DocumentTypeMetrics(
         len(labelled_documents),
-        tabulate_confusion(true_types, predicted_types, TYPE_NAMES),
+        tabulate_confusion(true_types, predicted_types, type_names),
         estimate_ratio(is_right_type.sum(axis=1, dtype=float), np.ones(len(labelled_documents)), weights),
         compute_accuracy(true_types, predicted_types),
         estimate_by_bootstrap(
@@ -114,12 +125,33 @@ def score_document_types(study: Study) -> DocumentTypeMetrics:
             weights=weights,
         ),
         compute_macro_f1(true_types, predicted_types),
+        estimate_cohen_kappa(true_types, predicted_types, weights),
+        compute_cohen_kappa(true_types, predicted_types),
         tuple(
             score_type(
                 type_name, is_true_type[:, index].astype(float), is_predicted_type[:, index].astype(float), weights
             )
-            for index, type_name in enumerate(TYPE_NAMES)
+            for index, type_name in enumerate(type_names)
         ),
+    )
+
+
+def estimate_cohen_kappa(
+    first_types: Sequence[str | None], second_types: Sequence[str | None], weights: Sequence[float] | None = None
+) -> Estimate:
+    """Estimate Cohen's kappa of two answers to the same cases, by bootstrap over the cases.
+
+    >>> [round(number, 2) for number in estimate_cohen_kappa(["Note", "Other"] * 20, ["Note", "Other"] * 19 + ["Note"] * 2)[:3]]
+    [0.95, 0.72, 1.0]
+    """
+    first, second = np.array(first_types, dtype=object), np.array(second_types, dtype=object)
+    return estimate_by_bootstrap(
+        lambda rows: compute_cohen_kappa(first[rows].tolist(), second[rows].tolist()),
+        len(first),
+        seed=BOOTSTRAP_SEED,
+        repeats=_KAPPA_REPEATS,
+        weights=weights,
+        value_range=(-1.0, 1.0),
     )
 
 
@@ -136,11 +168,6 @@ def score_type(type_name: str, is_true: FloatArray, is_predicted: FloatArray, we
         recall=estimate_ratio(is_right, is_true, weights),
         f1=estimate_ratio(2 * is_right, is_true + is_predicted, weights),
     )
-
-
-def _get_type_code(type_name: str | None) -> int:
-    """Return a type's index in TYPE_NAMES; its length for an unknown or missing type."""
-    return TYPE_NAMES.index(type_name) if type_name in TYPE_NAMES else len(TYPE_NAMES)
 
 
 #: Presence level of one type in each document; an empty string if there was no answer.
@@ -192,7 +219,7 @@ def measure_type_presence(study: Study) -> PresenceMetrics:
                 _extract_levels([predicted for _, predicted, _ in measured_labels], type_name),
                 sampling_weights,
             )
-            for type_name in TYPE_NAMES
+            for type_name in list_type_names()
         ),
         tabulate_presence_scores(
             [truth.presence_levels for truth, _, _ in measured_labels],

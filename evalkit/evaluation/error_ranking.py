@@ -6,7 +6,7 @@ no decision depends on the ranking.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import roc_auc_score
 
-from evalkit.evaluation.intervals import BOOTSTRAP_SEED, Estimate, RowNumbers, estimate_by_bootstrap
+from evalkit.evaluation.intervals import BOOTSTRAP_SEED, Estimate, estimate_by_bootstrap
 from evalkit.evaluation.metrics import find_boundaries, list_page_types
 from evalkit.evaluation.study import Study
 from evalkit.pipeline.supplied_labels import TypedPageRange
@@ -26,18 +26,15 @@ _REPEATS = 100
 
 
 class RankedDocument(NamedTuple):
-    """The page risks and page errors of a document with known truth."""
+    """The risks and page errors of a document with known truth."""
 
+    risk: float
+    """Risk (0..1) that any type or boundary is wrong, see ``combine_page_risks``."""
     page_risks: Sequence[float]
     page_errors: Sequence[bool]
     """For each page, True if its type or the boundary before it is wrong."""
     sampling_weight: float = 1.0
     """Number of documents that this document represents, at least 1."""
-
-    @property
-    def risk(self) -> float:
-        """Probability that any page is wrong, 0..1, if pages were independent."""
-        return 1 - float(np.prod([1 - risk for risk in self.page_risks]))
 
 
 class CaughtErrors(NamedTuple):
@@ -45,7 +42,7 @@ class CaughtErrors(NamedTuple):
 
     page_share: float
     """Share (0..1) of all pages that is checked, riskiest first."""
-    caught_share: float
+    caught_share: Estimate
     """Share (0..1) of the wrong pages among the checked pages."""
     best_possible_share: float
     """The ``caught_share`` of a perfect ranking, in which all wrong pages come first."""
@@ -56,10 +53,12 @@ class ErrorRanking(NamedTuple):
 
     document_count: int
     wrong_count: int
-    auroc: float
-    """Probability that a random wrong document has a higher risk than a random right one; NaN without both."""
+    auroc: Estimate
+    """Probability that a random wrong document has a higher risk than a random right one; None without both."""
     page_count: int
     wrong_page_count: int
+    page_auroc: Estimate
+    """The same of pages."""
     caught_errors: tuple[CaughtErrors, ...]
     """One entry for each of ``PAGE_SHARES``; empty if no page is wrong."""
 
@@ -83,67 +82,44 @@ def mark_page_errors(
 def rank_errors(documents: Sequence[RankedDocument]) -> ErrorRanking:
     """Measure how well page risks rank documents and pages, by sampling weight.
 
-    Source of the measure: area under the receiver operating characteristic (Hanley and McNeil, Radiology 143, 1982), as
-    scikit-learn computes it.
+    Intervals are by bootstrap over documents. Source of the measure: area under the receiver operating characteristic
+    (Hanley and McNeil, Radiology 143, 1982), as scikit-learn computes it.
     """
-    is_wrong = np.array([any(document.page_errors) for document in documents])
-    document_weights = np.array([document.sampling_weight for document in documents])
-    auroc = _compute_auroc(is_wrong, np.array([document.risk for document in documents]), document_weights)
-    risks = np.array([risk for document in documents for risk in document.page_risks])
-    errors = np.array([error for document in documents for error in document.page_errors], dtype=float)
-    weights = np.array([document.sampling_weight for document in documents for _ in document.page_risks])
-    return ErrorRanking(
-        len(documents),
-        int(is_wrong.sum()),
-        auroc,
-        len(risks),
-        int(errors.sum()),
-        tuple(_find_caught_errors(risks, errors * weights, weights)) if errors.any() else (),
-    )
-
-
-class RankingIntervals(NamedTuple):
-    """Intervals of the measures of a ranking, by bootstrap over documents."""
-
-    auroc_by_unit: dict[str, Estimate]
-    """AUROC of the risks of ``documents`` and of ``pages``."""
-    caught_shares: tuple[Estimate, ...]
-    """One entry for each of ``PAGE_SHARES``; empty if no page is wrong."""
-
-
-def estimate_ranking(documents: Sequence[RankedDocument]) -> RankingIntervals:
-    """Estimate the measures of ``rank_errors`` with intervals; documents are the units."""
     is_wrong = np.array([any(document.page_errors) for document in documents])
     document_risks = np.array([document.risk for document in documents])
     page_counts = [len(document.page_risks) for document in documents]
     page_risks = np.array([risk for document in documents for risk in document.page_risks])
     page_errors = np.array([error for document in documents for error in document.page_errors], dtype=float)
     weights = [document.sampling_weight for document in documents]
-
-    def count(rows: RowNumbers) -> npt.NDArray[np.float64]:
-        return np.bincount(rows, minlength=len(documents)).astype(float)
+    page_weights = np.repeat(weights, page_counts)
 
     def estimate(compute: Callable[[npt.NDArray[np.float64]], float]) -> Estimate:
         return estimate_by_bootstrap(
-            lambda rows: compute(count(rows)), len(documents), seed=BOOTSTRAP_SEED, repeats=_REPEATS, weights=weights
+            lambda rows: compute(np.bincount(rows, minlength=len(documents)).astype(float)),
+            len(documents),
+            seed=BOOTSTRAP_SEED,
+            repeats=_REPEATS,
+            weights=weights,
         )
 
-    def compute_caught_share(number: int, row_counts: npt.NDArray[np.float64]) -> float:
-        page_weights = np.repeat(row_counts, page_counts)
-        if not (page_errors * page_weights).any():
-            return float("nan")
-        return list(_find_caught_errors(page_risks, page_errors * page_weights, page_weights))[number].caught_share
+    def compute_caught_share(page_share: float, row_counts: npt.NDArray[np.float64]) -> float:
+        return _compute_caught_share(page_share, page_risks, page_errors, np.repeat(row_counts, page_counts))
 
-    return RankingIntervals(
-        {
-            "documents": estimate(lambda row_counts: _compute_auroc(is_wrong, document_risks, row_counts)),
-            "pages": estimate(
-                lambda row_counts: _compute_auroc(page_errors > 0, page_risks, np.repeat(row_counts, page_counts))
-            ),
-        },
-        tuple(estimate(partial(compute_caught_share, number)) for number in range(len(PAGE_SHARES)))
-        if page_errors.any()
-        else (),
+    return ErrorRanking(
+        len(documents),
+        int(is_wrong.sum()),
+        estimate(lambda row_counts: _compute_auroc(is_wrong, document_risks, row_counts)),
+        len(page_risks),
+        int(page_errors.sum()),
+        estimate(lambda row_counts: _compute_auroc(page_errors > 0, page_risks, np.repeat(row_counts, page_counts))),
+        tuple(
+            CaughtErrors(
+                page_share,
+                estimate(partial(compute_caught_share, page_share)),
+                min(1.0, page_share * float(page_weights.sum() / (page_errors * page_weights).sum())),
+            )
+            for page_share in (PAGE_SHARES if page_errors.any() else ())
+        ),
     )
 
 
@@ -160,6 +136,7 @@ def list_ranked_documents(study: Study) -> list[RankedDocument]:
     """List page risks and errors of documents whose segments an expert vouched for."""
     return [
         RankedDocument(
+            document.risk,
             document.page_risks,
             mark_page_errors(
                 document.truth.labels.segments,
@@ -173,17 +150,20 @@ def list_ranked_documents(study: Study) -> list[RankedDocument]:
     ]
 
 
-def _find_caught_errors(
-    risks: npt.NDArray[np.float64], error_weights: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
-) -> Iterator[CaughtErrors]:
+def _compute_caught_share(
+    page_share: float,
+    risks: npt.NDArray[np.float64],
+    errors: npt.NDArray[np.float64],
+    weights: npt.NDArray[np.float64],
+) -> float:
+    """Compute the share of the weighted errors among the riskiest pages; NaN without errors."""
+    if not (errors * weights).any():
+        return float("nan")
     order = np.argsort(-risks, kind="stable")
     # Pages of equal risk have no order: of their errors, the same share counts as caught as of the pages.
     last_of_ties = np.append(np.flatnonzero(np.diff(risks[order])), len(order) - 1)
-    page_shares = np.append(0.0, (np.cumsum(weights[order]) / weights.sum())[last_of_ties])
-    error_shares = np.append(0.0, (np.cumsum(error_weights[order]) / error_weights.sum())[last_of_ties])
-    for page_share in PAGE_SHARES:
-        yield CaughtErrors(
-            page_share,
-            float(np.interp(page_share, page_shares, error_shares)),
-            min(1.0, page_share * float(weights.sum() / error_weights.sum())),
-        )
+    page_shares, error_shares = (
+        np.append(0.0, (np.cumsum(amounts[order]) / amounts.sum())[last_of_ties])
+        for amounts in (weights, errors * weights)
+    )
+    return float(np.interp(page_share, page_shares, error_shares))

@@ -24,6 +24,7 @@ from evalkit.evaluation.intervals import (
     compute_jeffreys_limits,
     estimate_proportion,
     estimate_weighted_mean,
+    widen_to_process,
 )
 from evalkit.evaluation.metrics import compute_page_accuracy, is_exact_segmentation
 from evalkit.evaluation.study import DocumentRecord, Study
@@ -95,12 +96,17 @@ class HeadlineEstimate:
     """Number of documents in the population, reviewed or not."""
     reviewed_count: int
     """Number of reviewed documents that the estimate is computed from."""
-    estimate: Estimate
-    """Estimated mean over the whole population."""
+    archive_estimate: Estimate
+    """Estimated mean over these documents only; without width if the truth of each is known."""
     reviewed_estimate: Estimate
     """Unweighted mean over the reviewed documents only; it does not describe the population."""
     wrong_doc_ids: tuple[str, ...]
     """The doc_ids of reviewed documents that score below 1."""
+
+    @property
+    def estimate(self) -> Estimate:
+        """Estimated mean over all documents like these: the archive is a sample of what its sources send."""
+        return widen_to_process(self.archive_estimate, self.population_size)
 
 
 #: (name, population in words, filter that selects the population, score of a document) of each headline figure.
@@ -206,7 +212,7 @@ def count_audits_for_precision(study: Study, half_width: float) -> AuditsForPrec
     audit_count = sum(
         document.has_expert_action and not is_outside_random_draw(document) for document in accepted_documents
     )
-    estimate = headline.estimate
+    estimate = headline.archive_estimate
     current_half_width = (estimate.high - estimate.low) / 2
     is_measured = estimate.value is not None and audit_count >= _MIN_MEASURED_AUDITS
     wrong_share = 1 - estimate.value if is_measured and estimate.value is not None else _ASSUMED_WRONG_SHARE

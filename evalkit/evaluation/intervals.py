@@ -7,12 +7,14 @@ narrow: documents that were not reviewed are never assumed to be right.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, ndtr, stdtrit
+from scipy.stats import DegenerateDataWarning, bootstrap
 
 RowNumbers: TypeAlias = npt.NDArray[np.intp]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -23,6 +25,7 @@ _ROUNDING_TOLERANCE = 1e-9
 #: Random seed of the bootstrap in reports, fixed so that the same study always has the same intervals.
 BOOTSTRAP_SEED = 20
 BOOTSTRAP_REPEATS = 300
+_RESAMPLES_IN_MEMORY = 50
 
 #: Maximum number of row copies that represent the population in a bootstrap resample (or four per row, if that is
 #: more).
@@ -82,6 +85,27 @@ def estimate_proportion(successes: float, trials: float, confidence_level: float
     low = float(betaincinv(successes, failures + 1, tail_probability)) if successes > 0 else 0.0
     high = float(betaincinv(successes + 1, failures, 1 - tail_probability)) if failures > 0 else 1.0
     return Estimate(successes / trials, low, high, trials, "exact")
+
+
+def widen_to_process(estimate: Estimate, population_size: int) -> Estimate:
+    """Widen the interval of a mean over an archive to that over all documents like its own.
+
+    The archive is itself a sample of what its sources send. Its exact interval as a sample of ``population_size``
+    documents is added in quadrature to the archive's own, which is a point if the truth of each document is known. So
+    with all truths known, the result is the Clopper-Pearson interval.
+
+    Source: the variance of a sample of a sample is the sum of both (Särndal, Swensson and Wretman, Model Assisted
+    Survey Sampling, 1992, chapter 9).
+
+    >>> [round(number, 4) for number in widen_to_process(Estimate(0.9, 0.9, 0.9, 10, "weighted"), 10)[:3]]
+    [0.9, 0.555, 0.9975]
+    """
+    if estimate.value is None or not population_size:
+        return estimate
+    drawn = estimate_proportion(estimate.value * population_size, population_size)
+    below = math.hypot(estimate.value - estimate.low, estimate.value - drawn.low)
+    above = math.hypot(estimate.high - estimate.value, drawn.high - estimate.value)
+    return estimate._replace(low=max(estimate.value - below, 0.0), high=min(estimate.value + above, 1.0))
 
 
 def estimate_prevalence_from_imperfect_test(
@@ -156,7 +180,7 @@ def estimate_by_bootstrap(
 
     ValueError if the statistic leaves its bounds or a weight is below 1.
 
-    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13; the expanded percentiles of
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13, resampled by scipy; the expanded percentiles of
     Hesterberg, The American Statistician 69 (2015); for the unseen, the rule of three (Hanley and Lippman-Hand, JAMA
     249, 1983).
     """
@@ -176,10 +200,19 @@ def estimate_by_bootstrap(
     if not worst - _ROUNDING_TOLERANCE <= value <= best + _ROUNDING_TOLERANCE:
         raise ValueError(f"the statistic returned {value}, which is not within value_range, {worst} to {best}")
 
-    generator = np.random.default_rng(seed)
-    resampled_values = [
-        statistic(_copy_drawn_rows(generator.integers(row_count, size=row_count), row_copies)) for _ in range(repeats)
-    ]
+    resampled_values = [value]  # scipy resamples no single row
+    if row_count > 1:
+        with warnings.catch_warnings():  # an undefined statistic of some resamples is no fault
+            warnings.simplefilter("ignore", DegenerateDataWarning)
+            resampled_values = bootstrap(
+                (np.arange(row_count),),
+                lambda rows: statistic(_copy_drawn_rows(rows.astype(np.intp), row_copies)),
+                n_resamples=repeats,
+                batch=_RESAMPLES_IN_MEMORY,
+                vectorized=False,
+                method="percentile",
+                rng=np.random.default_rng(seed),
+            ).bootstrap_distribution
     effective_size = _compute_sum_over_largest_weight(row_weights)
     tail_probability = (1 - confidence_level) / 2
     expanded_tail = _widen_percentile_tail(tail_probability, max(effective_size, 2))

@@ -25,9 +25,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
+from sklearn.metrics import (
+    accuracy_score,
+    cohen_kappa_score,
+    confusion_matrix,
+    f1_score,
+    precision_recall_fscore_support,
+)
 
-from evalkit.classification.schema import DocumentType, PresenceLevel
+from evalkit.classification.schema import PresenceLevel
+from evalkit.document_types import list_type_names
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
 #: Name of the confusion matrix's column for documents without an answer.
@@ -117,6 +124,24 @@ def compute_macro_f1(
             zero_division=0,
         )
     )
+
+
+def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Sequence[str | None]) -> float:
+    """Compute Cohen's kappa of two sets of answers: 1 is full agreement, 0 chance.
+
+    Each list has one type per case, in the same order; None means "cannot tell", and two None agree. NaN if both
+    gave one and the same type for all cases, because kappa is undefined then; report the share of agreement instead.
+
+    Source: Cohen, Educational and Psychological Measurement 20 (1960); scikit-learn computes it.
+
+    >>> compute_cohen_kappa(["Note", "Note", "Other", "Other"], ["Note", "Other", "Other", "Other"])
+    0.5
+    """
+    _check_equal_lengths(first_labels, second_labels)
+    first_encoded, second_encoded = (_label_missing(labels, CANNOT_TELL) for labels in (first_labels, second_labels))
+    if len({*first_encoded, *second_encoded}) < 2:
+        return math.nan
+    return float(cohen_kappa_score(first_encoded, second_encoded))
 
 
 def tabulate_type_scores(
@@ -401,7 +426,7 @@ def _compute_detection_scores(true_positives: float, false_positives: float, fal
 def tabulate_presence_scores(
     truth: Sequence[Mapping[str, str]],
     predicted: Sequence[Mapping[str, str] | None],
-    types: Sequence[str] = tuple(DocumentType),
+    types: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Tabulate how well the presence of each type is recognised, one row per type.
 
@@ -419,6 +444,7 @@ def tabulate_presence_scores(
     1  Other        1        NaN     0.0  0.0              0.5
     """
     _check_equal_lengths(truth, predicted)
+    types = list_type_names() if types is None else types
     level_pairs = [
         (
             [str(true_levels.get(type_name, PresenceLevel.NO_EVIDENCE)) for true_levels in truth],

@@ -13,10 +13,12 @@ from datetime import datetime
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from evalkit.evaluation.intervals import Estimate
 
 TEXT_COLOUR, GRID_COLOUR, MAIN_COLOUR, ACCENT_COLOUR = "#1f2937", "#d7dbe0", "#0b5cad", "#b8540a"
+NEED_COLOURS = {"needed": "#1a7442", "needless": "#b8540a", "not known": "#9aa5ae"}
 SEVERITY_COLOURS = {"BLOCKER": "#b42318", "MAJOR": "#b8740a", "MINOR": "#667085"}
 
 _FIGURE_SIZE = (5.2, 3.4)
@@ -135,6 +137,7 @@ def plot_stacked_bars(counts: Mapping[str, Mapping[str, int]], colours: Mapping[
         axes.barh(range(len(bar_names)), widths, left=bar_starts, color=colour, label=part)
         bar_starts = [bar_start + width for bar_start, width in zip(bar_starts, widths, strict=True)]
     axes.set_yticks(range(len(bar_names)), bar_names, **_PLAIN_TEXT)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.legend(fontsize=7, frameon=False, loc="outside upper right", ncols=len(colours))
     axes.tick_params(labelsize=8)
     return figure

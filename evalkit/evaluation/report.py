@@ -55,6 +55,8 @@ from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
 from evalkit.pipeline.drift import RUN_LENGTH
 from evalkit.pipeline.input_monitoring import MEASURES, find_warned_strata, read_monitoring_record
+from evalkit.pipeline.run_history import read_run_records, tabulate_usage_by_day
+from evalkit.pipeline.strata import describe_documents
 from evalkit.settings import CertificateSettings
 from evalkit.store import open_output_folder
 
@@ -71,11 +73,12 @@ _DIFFERENCE_COLUMNS = (
     *("doc_id", "production", "agent", "truth", "right", "production_confidence", "agent_confidence", "decision"),
 )
 _RULE_COLUMNS = (
-    *("code", "origin", "raised", "confirmed", "dismissed", "precision", "alone", "validated", "corrected", "minutes"),
+    *("code", "origin", "raised", "confirmed", "dismissed", "precision", "wrong"),
+    *("alone", "validated", "corrected", "minutes"),
     *("verdict", "simulated"),
 )
 _RULE_NOTE = (
-    "Alone: documents that only this rule escalated; validated and corrected: how many of these documents experts "
+    "Wrong: documents with the issue whose answer was wrong, the errors that the rule caught. Alone: documents that only this rule escalated; validated and corrected: how many of these documents experts "
     "validated or corrected; minutes: the experts' active time on these documents."
 )
 _STOPPED_COLUMNS = ("level", "who", "errors", "stopped", "share", "documents")
@@ -99,6 +102,7 @@ _MISSING_SECTION_TEXTS = {
 _ESTIMATES_IN_CARD = 4
 #: Maximum number of documents named in a table cell; further ones are only counted ("and 5 more").
 _MAX_NAMED_IN_CELL = 8
+_MAX_PLOTTED_RULES = 15
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,8 @@ class EvaluationTable:
     caption: str
     frame: pd.DataFrame
     note: str = ""
+    is_folded: bool = False
+    """True if a figure of the section shows the same."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,8 @@ class EvaluationFigure:
 
     caption: str
     figure: Figure
+    words: str = ""
+    """What the plot shows, for those who cannot see it, unless a table of the section says it."""
 
 
 @dataclass(frozen=True)
@@ -279,16 +287,18 @@ def _build_processed_section(study: Study) -> EvaluationSection:
 
 
 def _build_headlines_section(study: Study) -> EvaluationSection:
+    headlines = headline_estimates.estimate_headlines(study)
     rows = [
         {
             "figure": headline.name,
             "of": f"{headline.population_description}: {headline.population_size}",
             "estimate": headline.estimate,
+            "these documents only": headline.archive_estimate,
             "sample size": headline.reviewed_count,
             "reviewed only": headline.reviewed_estimate,
             "wrong": headline.wrong_doc_ids,
         }
-        for headline in headline_estimates.estimate_headlines(study)
+        for headline in headlines
     ]
     return EvaluationSection(
         "headlines",
@@ -298,10 +308,17 @@ def _build_headlines_section(study: Study) -> EvaluationSection:
         "that wait for review are assumed to be like the sampled documents already reviewed; the queue is not in random "
         "order, so the estimate may be off until the whole sample is reviewed. Documents without a decision (waiting, "
         "disputed, deferred, unreadable, undeterminable, or accepted without a chance of being sampled) count as wrong in "
-        "the estimate and as right in the upper limit of its 95 % interval. If all documents were reviewed, the interval is "
-        "a single point. “Reviewed only” is the plain mean of the reviewed documents, which are mostly difficult: it does not "
+        "the estimate and as right in the upper limit of its 95 % interval. The interval of the estimate is for documents like "
+        "these, also future ones; that of “these documents only” is for the documents of this folder, and a single point if "
+        "each has a known truth. “Reviewed only” is the plain mean of the reviewed documents, which are mostly difficult: it does not "
         "show the quality of the program.",
         (EvaluationTable("Estimates with 95 % intervals", pd.DataFrame(rows)),),
+        (
+            EvaluationFigure(
+                "Estimates with 95 % intervals, for documents like these",
+                plots.plot_intervals({headline.name: headline.estimate for headline in headlines}, "share"),
+            ),
+        ),
     )
 
 
@@ -312,7 +329,7 @@ def _build_certificate_section(study: Study, settings: CertificateSettings) -> E
     overall, *_ = certificates
     rows = [
         {
-            "documents": stratum_certificate.stratum or "all",
+            "documents": study.describe_stratum(stratum_certificate.stratum),
             "certified": stratum_certificate.is_in_force,
             "statement": stratum_certificate.statement,
             "error bound": stratum_certificate.error_bound,
@@ -332,7 +349,10 @@ def _build_certificate_section(study: Study, settings: CertificateSettings) -> E
         f"{overall.statement} Each statement holds by itself with the stated certainty, however often you look. It is about "
         "document types, not about segments, and about the documents of the newest run's models, prompts and tables only. "
         f"It assumes that experts notice {100 * overall.noticed_share:.0f} % of the errors in an audit.",
-        (EvaluationTable("By type, source, reader, model and versions", pd.DataFrame(rows)),),
+        (
+            EvaluationTable("By type, source folder and versions", pd.DataFrame(rows)),
+            EvaluationTable("Versions", study.versions_frame()),
+        ),
     )
 
 
@@ -344,7 +364,7 @@ def _build_drift_section(study: Study) -> EvaluationSection | None:
     warned_measures = find_warned_strata(runs)
     rows = [
         {
-            "documents": drift.stratum,
+            "documents": describe_documents(drift.stratum),
             "braked": drift.brake is not None,
             "audits": drift.audit_count,
             "wrong": drift.wrong_count,
@@ -358,12 +378,14 @@ def _build_drift_section(study: Study) -> EvaluationSection | None:
         for drift in drifts
     ]
     changes = [
-        (event.recorded_at, event.kind, event.stratum, event.recorded_by, event.facts.get("reason"))
+        (event.recorded_at, event.kind, describe_documents(event.stratum), event.recorded_by, event.facts.get("reason"))
         for event in study.events
         if event.kind in ("braked", "released")
     ]
     plotted = {
-        drift.stratum: [(parse_time(drift.decided_at[item.position]), item.level) for item in drift.evidence]
+        describe_documents(drift.stratum): [
+            (parse_time(drift.decided_at[item.position]), item.level) for item in drift.evidence
+        ]
         for drift in drifts
         if drift.evidence
     }
@@ -393,6 +415,7 @@ def _build_types_section(study: Study) -> EvaluationSection | None:
     overall_rows = [
         ("accuracy", type_metrics.accuracy, type_metrics.reviewed_accuracy),
         ("macro F1", type_metrics.macro_f1, type_metrics.reviewed_macro_f1),
+        ("Cohen's kappa of the program and the truth", _Number(*type_metrics.kappa), type_metrics.reviewed_kappa),
     ]
     rows = [
         (type_scores.type_name, type_scores.document_count, type_scores.precision, type_scores.recall, type_scores.f1)
@@ -408,13 +431,32 @@ def _build_types_section(study: Study) -> EvaluationSection | None:
                 "All types, 95 % intervals (bootstrap over documents)",
                 pd.DataFrame(overall_rows, columns=["measure", "estimate", "reviewed only"]),
             ),
-            EvaluationTable("By type", pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1"])),
+            EvaluationTable(
+                "By type", pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1"]), is_folded=True
+            ),
             EvaluationTable(
                 "Confusion matrix: true type (rows), the program's type (columns), reviewed documents",
                 type_metrics.confusion_table.reset_index(),
+                is_folded=True,
             ),
         ),
-        (EvaluationFigure("Confusion matrix, reviewed documents", plots.plot_confusion(type_metrics.confusion_table)),),
+        (
+            EvaluationFigure(
+                "Confusion matrix, reviewed documents", plots.plot_confusion(type_metrics.confusion_table)
+            ),
+            EvaluationFigure(
+                "Precision and recall of each type, with 95 % intervals",
+                plots.plot_intervals(
+                    {
+                        f"{scores.type_name}, {name}": estimate
+                        for scores in type_metrics.type_scores
+                        for name, estimate in (("precision", scores.precision), ("recall", scores.recall))
+                        if estimate.value is not None
+                    },
+                    "share",
+                ),
+            ),
+        ),
     )
 
 
@@ -554,6 +596,17 @@ def _build_production_section(study: Study) -> EvaluationSection | None:
         return None
     difference_table = production.tabulate_production_vs_agent(study)
     class_table = production.tabulate_production_scores_by_type(study)
+    paired = production.compare_program_with_production(study)
+    paired_rows = [
+        ("documents with known truth", paired.document_count),
+        ("both right", paired.both_right),
+        ("only production right", paired.only_a_right),
+        ("only the program right", paired.only_b_right),
+        ("neither right", paired.neither_right),
+        ("accuracy of the program minus that of production", _Number(*paired.difference)),
+        ("p-value of McNemar's exact test", paired.p_value),
+        ("result", paired.describe_winner("production", "the program")),
+    ]
     for share_column in ("recall", "precision"):
         class_table = _merge_estimate_columns_into_one(
             class_table, share_column, f"{share_column}_low", f"{share_column}_high"
@@ -565,6 +618,10 @@ def _build_production_section(study: Study) -> EvaluationSection | None:
         f"{len(difference_table)} of these labels differ from the program's type.",
         (
             EvaluationTable("By type, estimated over all labelled documents", class_table[list(_CLASS_COLUMNS)]),
+            EvaluationTable(
+                "The program and production on the same documents, those with known truth",
+                pd.DataFrame(paired_rows, columns=["measure", "value"]),
+            ),
             EvaluationTable("Differences", difference_table[list(_DIFFERENCE_COLUMNS)]),
         ),
     )
@@ -581,12 +638,15 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
     severities_by_agent = group_pairs(
         (issue.agent, issue.severity) for document in study.documents for issue in document.issues
     )
+    issue_counts: dict[str, Counter[str]] = {
+        agent: Counter(map(str, severities)) for agent, severities in sorted(severities_by_agent.items())
+    }
     issue_figure = EvaluationFigure(
         "Issues by agent and severity",
-        plots.plot_stacked_bars(
-            {agent: Counter(severities) for agent, severities in sorted(severities_by_agent.items())},
-            plots.SEVERITY_COLOURS,
-            "issues",
+        plots.plot_stacked_bars(issue_counts, plots.SEVERITY_COLOURS, "issues"),
+        "; ".join(
+            f"{agent}: {', '.join(f'{count} {severity}' for severity, count in counts.items())}"
+            for agent, counts in issue_counts.items()
         ),
     )
     quote_count, document_count = verifier_performance.count_struck_quotes(study)
@@ -611,8 +671,36 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
                 verifier_performance.tabulate_unraised_corrections(study),
             ),
         ),
-        (issue_figure,) if severities_by_agent else (),
+        (*_plot_rules(rule_table), issue_figure) if severities_by_agent else (),
     )
+
+
+def _plot_rules(rule_table: pd.DataFrame) -> list[EvaluationFigure]:
+    """Plot how often the rules are right, and if the reviews that they alone caused were needed."""
+    ranked = rule_table.sort_values(["wrong", "raised"], ascending=False, kind="stable")
+    judged = ranked[ranked["judged"] > 0].head(_MAX_PLOTTED_RULES).to_dict("records")
+    sole = ranked[ranked["alone"] > 0].head(_MAX_PLOTTED_RULES).to_dict("records")
+    estimates: dict[str, Estimate] = {f"{row['code']} ({row['wrong']} caught)": row["precision"] for row in judged}
+    needs: dict[str, dict[str, int]] = {
+        row["code"]: {"needed": row["corrected"], "needless": row["validated"], "not known": row["open"]}
+        for row in sole
+    }
+    return [
+        EvaluationFigure(caption, figure)
+        for caption, figure, has_data in (
+            (
+                "How often each rule is right, as experts judged its issues, with 95 % intervals; wrong documents caught in brackets",
+                plots.plot_intervals(estimates, "share of the judged issues"),
+                estimates,
+            ),
+            (
+                "Documents that only this rule escalated: was the review needed?",
+                plots.plot_stacked_bars(needs, plots.NEED_COLOURS, "documents"),
+                needs,
+            ),
+        )
+        if has_data
+    ]
 
 
 def _build_calibration_section(study: Study, max_error_rate: float) -> EvaluationSection | None:
@@ -633,7 +721,7 @@ def _build_calibration_section(study: Study, max_error_rate: float) -> Evaluatio
         "Whether the answers of a stated confidence are right as often as it says.",
         (
             EvaluationTable("Calibration", summary_table),
-            EvaluationTable("Reliability", calibration.reliability_table),
+            EvaluationTable("Reliability", calibration.reliability_table, is_folded=True),
         ),
         (
             EvaluationFigure("Calibration of the confidence", plots.plot_reliability(calibration.reliability_table)),
@@ -650,7 +738,6 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
         return None
     ranking = error_ranking.rank_errors(ranked_documents)
     escalated_documents = [document for document in study.documents if document.decision == Decision.ESCALATE_TO_SME]
-    intervals = error_ranking.estimate_ranking(ranked_documents)
     review_yield = review_yields.measure_review_yield(study)
     shares = [
         headline_estimates.estimate_headline(name, population, documents, _score_wrong_segmentation)
@@ -663,7 +750,7 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
         "doubts",
         "Error ranking",
         f"{ranking.document_count} documents whose segments an expert vouched for, {ranking.wrong_count} of them wrong. The program gave a wrong "
-        f"document a higher risk than a right one with a probability of {format_cell(ranking.auroc)} (AUROC). "
+        f"document a higher risk than a right one with a probability of {format_cell(ranking.auroc.value)} (AUROC). "
         f"{ranking.wrong_page_count} of {ranking.page_count} pages have a wrong type or a wrong boundary before them.",
         (
             EvaluationTable(
@@ -676,15 +763,12 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
             EvaluationTable("Yield of the experts' minutes", _tabulate_review_yield(review_yield)),
             EvaluationTable(
                 "How well risks point at errors",
-                pd.DataFrame(intervals.auroc_by_unit.items(), columns=["of", "AUROC"]),
+                pd.DataFrame([("documents", ranking.auroc), ("pages", ranking.page_auroc)], columns=["of", "AUROC"]),
             ),
             EvaluationTable(
                 "Errors caught if only the riskiest pages are reviewed",
                 pd.DataFrame(
-                    [
-                        (caught.page_share, share, caught.best_possible_share)
-                        for caught, share in zip(ranking.caught_errors, intervals.caught_shares, strict=True)
-                    ],
+                    ranking.caught_errors,
                     columns=["share of pages reviewed", "errors caught", "best possible share"],
                 ),
             ),
@@ -698,7 +782,7 @@ def _tabulate_review_yield(review_yield: review_yields.ReviewYield) -> pd.DataFr
             ("escalated documents decided", review_yield.decided_count),
             ("of these with an error found", review_yield.error_count),
             ("precision of escalation", review_yield.precision),
-            ("experts' minutes per error found", _Minutes(*review_yield.minutes_per_error)),
+            ("experts' minutes per error found", _Number(*review_yield.minutes_per_error)),
             ("asked only about the parts in doubt", review_yield.short_count),
             ("opened whole by their expert", review_yield.opened_count),
             ("drawn to be shown whole", review_yield.shown_whole_count),
@@ -708,8 +792,8 @@ def _tabulate_review_yield(review_yield: review_yields.ReviewYield) -> pd.DataFr
     )
 
 
-class _Minutes(Estimate):
-    """An estimate in minutes, which is no share."""
+class _Number(Estimate):
+    """An estimate that is no share of anything, such as minutes or kappa."""
 
 
 def _score_wrong_segmentation(document: DocumentRecord) -> float | None:
@@ -760,7 +844,7 @@ def tabulate_expert_agreement(expert_agreement: reviewer_performance.ExpertAgree
         ("boundaries, F1", expert_agreement.boundary_f1),
         ("first expert, who saw the program's type, gave the same type", expert_agreement.agent_match_when_shown),
         ("second expert, who did not see it, gave the same type", expert_agreement.agent_match_when_hidden),
-        ("Cohen's kappa, types", expert_agreement.cohens_kappa),
+        ("Cohen's kappa, types", _Number(*expert_agreement.cohens_kappa)),
         ("Krippendorff's alpha, types", expert_agreement.krippendorff_alpha),
     ]
     return pd.DataFrame(rows, columns=["measure", "value"])
@@ -795,7 +879,17 @@ def _build_cost_section(study: Study) -> EvaluationSection:
         "cost",
         "Time and cost",
         "",
-        (EvaluationTable("Totals", pd.DataFrame(rows, columns=["measure", "value"])),),
+        (
+            EvaluationTable("Totals", pd.DataFrame(rows, columns=["measure", "value"])),
+            EvaluationTable(
+                "By day and model",
+                pd.DataFrame(
+                    tabulate_usage_by_day(read_run_records(study.folder)),
+                    columns=["day", "model", "calls", "tokens", "cost_usd", "seconds"],
+                ),
+                "Of all runs of the folder. Seconds: those of the calls, which overlap; of the built-in model, of deciding.",
+            ),
+        ),
         tuple(
             EvaluationFigure(caption, plots.plot_histogram(values, x_label, y_label))
             for caption, values, x_label, y_label in histograms
@@ -934,7 +1028,7 @@ def format_cell(value: Any) -> str:
     >>> format_cell(Estimate(0.9, 0.555, 0.9975, 10, "exact")), format_cell(0.25), format_cell(("a", "b")), format_cell(None), format_cell(3.0)
     ('90 % (56–100 %)', '0.25', 'a, b', '–', '3')
     """
-    if isinstance(value, _Minutes) and value.value is not None:
+    if isinstance(value, _Number) and value.value is not None:
         upper_text = f"–{value.high:.2g}" if math.isfinite(value.high) else " or more"
         return f"{value.value:.2g} ({value.low:.2g}{upper_text})"
     if isinstance(value, Estimate):

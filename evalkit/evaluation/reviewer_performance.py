@@ -17,38 +17,13 @@ from typing import Any
 import krippendorff
 import numpy as np
 import pandas as pd
-from sklearn.metrics import cohen_kappa_score
 
 from evalkit.core.grouping import group_by
+from evalkit.evaluation.document_type_scores import estimate_cohen_kappa
 from evalkit.evaluation.intervals import Estimate, estimate_proportion
-from evalkit.evaluation.metrics import CANNOT_TELL, is_exact_segmentation, pool_detection_scores, score_boundaries
+from evalkit.evaluation.metrics import is_exact_segmentation, pool_detection_scores, score_boundaries
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, ReviewRecord, Study
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
-
-
-def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Sequence[str | None]) -> float:
-    """Compute Cohen's kappa of two experts: 1 is full agreement, 0 chance.
-
-    Each list has one type per case, in the same order; None means "cannot tell", and two None agree. NaN if both
-    experts gave one and the same type for all cases, because kappa is undefined then; report the share of agreement
-    instead. ValueError if the lists differ in length.
-
-    Source: Cohen, Educational and Psychological Measurement 20 (1960); scikit-learn computes it.
-
-    >>> compute_cohen_kappa(["Note", "Note", "Other", "Other"], ["Note", "Other", "Other", "Other"])
-    0.5
-    """
-    if len(first_labels) != len(second_labels):
-        raise ValueError(
-            f"{len(first_labels)} answers of the first expert and {len(second_labels)} of the second: "
-            "pass one answer per case from both"
-        )
-    first_encoded, second_encoded = (
-        [CANNOT_TELL if label is None else label for label in labels] for labels in (first_labels, second_labels)
-    )
-    if len({*first_encoded, *second_encoded}) < 2:
-        return math.nan
-    return float(cohen_kappa_score(first_encoded, second_encoded))
 
 
 def compute_krippendorff_alpha(labels_by_expert: Sequence[Sequence[str | None]]) -> float:
@@ -148,8 +123,8 @@ class ExpertAgreement:
     """Share of the same pairs in which the second expert, who did not see the agent's answer, gave the agent's type."""
     boundary_f1: float
     """F1 of the segment boundaries, pooled over all pairs; NaN without pairs."""
-    cohens_kappa: float
-    """Cohen's kappa of the document types; NaN if undefined."""
+    cohens_kappa: Estimate
+    """Cohen's kappa of the document types; its value is None if undefined."""
     krippendorff_alpha: float
     """Krippendorff's nominal alpha of the document types; NaN if undefined."""
 
@@ -190,7 +165,7 @@ def measure_expert_agreement(study: Study) -> ExpertAgreement:
             second_review for _, (first_review, _), (second_review, _) in opinion_pairs if not first_review.is_blind
         ),
         scores.f1 if opinion_pairs else math.nan,
-        compute_cohen_kappa(*types),
+        estimate_cohen_kappa(types[0], types[1]),
         compute_krippendorff_alpha(types),
     )
 

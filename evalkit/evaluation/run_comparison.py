@@ -25,7 +25,7 @@ from evalkit.evaluation.extraction_monitoring import compare_fields, read_all_ex
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
-from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, Study
+from evalkit.evaluation.study import DocumentLabels, DocumentRecord, Study
 from evalkit.evaluation.verifier_performance import ERROR_LEVELS, ErrorLevel
 from evalkit.pipeline.supplied_labels import (
     CANNOT_TELL_LABEL,
@@ -33,7 +33,6 @@ from evalkit.pipeline.supplied_labels import (
     format_typed_page_ranges,
     sort_typed_page_ranges,
 )
-from evalkit.store import open_output_folder
 
 #: Fewest documents on which exactly one answer is right for a p-value below 0.05 to be possible: with 5, the smallest
 #: p-value is 2 · 0.5⁵ = 0.0625.
@@ -64,9 +63,8 @@ class PairedAccuracy:
         """Number of documents on which exactly one of A and B is right."""
         return self.only_a_right + self.only_b_right
 
-    @property
-    def winner_sentence(self) -> str:
-        """Sentence saying which answer is right more often, or that none is shown to be."""
+    def describe_winner(self, name_a: str = "A", name_b: str = "B") -> str:
+        """Return a sentence saying which answer is right more often, or that none is shown to be."""
         if self.discordant_count < _MIN_DISCORDANT_COUNT:
             return (
                 f"too few to tell: exactly one answer is right on {self.discordant_count} documents, "
@@ -74,7 +72,7 @@ class PairedAccuracy:
             )
         if self.p_value is None or self.p_value >= 0.05:
             return "no difference shown"
-        return "B is right more often" if self.only_b_right > self.only_a_right else "A is right more often"
+        return f"{name_b if self.only_b_right > self.only_a_right else name_a} is right more often"
 
 
 class PairedDocument(NamedTuple):
@@ -114,7 +112,7 @@ def compare_paired_accuracy(correctness_pairs: Sequence[tuple[bool, bool]]) -> P
     Newcombe's, Statistics in Medicine 17 (1998) 2635, method 10.
 
     >>> outcome = compare_paired_accuracy([(True, True)] * 36 + [(False, True)] * 12 + [(True, False)] * 2)
-    >>> round(outcome.p_value, 6), [round(number, 4) for number in outcome.difference[:3]], outcome.winner_sentence
+    >>> round(outcome.p_value, 6), [round(number, 4) for number in outcome.difference[:3]], outcome.describe_winner()
     (0.012939, [0.2, 0.0569, 0.3404], 'B is right more often')
     """
     counts_by_correctness = Counter((bool(a), bool(b)) for a, b in correctness_pairs)
@@ -303,9 +301,9 @@ class RunComparison:
     """Comparison of two output folders, A and B: changes, accuracies and effort."""
 
     output_a: str
-    """Output folder of run A."""
+    """Output folder of run A, or its name if both are runs of one folder."""
     output_b: str
-    """Output folder of run B."""
+    """Output folder of run B, or its name."""
     documents_table: pd.DataFrame
     """One row per document in both runs: ``doc_id`` (in A), ``doc_id_b``; of each run (``…_a``, ``…_b``) the decision,
     rule, type (None: cannot tell, or no answer), segments (as ``1-2 Clinical Note; 3 Other``) and evidence quality
@@ -365,8 +363,8 @@ class RunComparison:
             self.headline,
             (
                 f"{format_count(len(self.changed_documents), 'document')} changed",
-                f"Type, reviewed documents: {self.type_accuracy.winner_sentence}",
-                f"Segments, reviewed documents: {self.segment_accuracy.winner_sentence}",
+                f"Type, reviewed documents: {self.type_accuracy.describe_winner()}",
+                f"Segments, reviewed documents: {self.segment_accuracy.describe_winner()}",
             ),
             (
                 ("evalkit.show(comparison.changed_documents)", "the documents that changed"),
@@ -436,11 +434,11 @@ def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
     documents_table.attrs[OUTPUT_ATTRIBUTE] = str(study_a.output)
     sampling_run = _choose_sampling_run(document_pairs)
     field_decisions, field_changes = compare_fields(
-        *(read_all_extractions(open_output_folder(study.output)) for study in (study_a, study_b))
+        *(read_all_extractions(study.folder) for study in (study_a, study_b))
     )
     return RunComparison(
-        output_a=str(study_a.output),
-        output_b=str(study_b.output),
+        output_a=study_a.run or str(study_a.output),
+        output_b=study_b.run or str(study_b.output),
         documents_table=documents_table.astype({"changed": bool}),
         only_in_a=tuple(document.doc_id for document in study_a.documents if id(document) not in paired_object_ids),
         only_in_b=tuple(document.doc_id for document in study_b.documents if id(document) not in paired_object_ids),
@@ -612,7 +610,7 @@ def _score_pair_against_truth(document_a: DocumentRecord, document_b: DocumentRe
         "segments_merged_right_b": None
         if merged_true_segments is None
         else _has_exact_segments(_merge_same_type_segments(document_b.agent_labels), merged_true_segments),
-        "truth_from": "disputed" if is_disputed else _determine_truth_origin(document_a.truth, document_b.truth),
+        "truth_from": "disputed" if is_disputed else _determine_truth_origin(document_a, document_b),
         "simulated": int(
             any(candidate is not None and candidate.is_simulated for candidate in (document_a.truth, document_b.truth))
         ),
@@ -650,12 +648,15 @@ def _has_exact_segments(agent_labels: DocumentLabels | None, true_segments: Sequ
     return agent_labels is not None and is_exact_segmentation(true_segments, agent_labels.segments, compare_types=True)
 
 
-def _determine_truth_origin(truth_a: KnownTruth | None, truth_b: KnownTruth | None) -> str:
-    if any(truth is not None and truth.source == "GOLD" for truth in (truth_a, truth_b)):
+def _determine_truth_origin(document_a: DocumentRecord, document_b: DocumentRecord) -> str:
+    """Say whose reviews supply the truth; of two runs of one folder, those whose answer the experts saw."""
+    known = [document for document in (document_a, document_b) if document.truth is not None]
+    if any(document.truth is not None and document.truth.source == "GOLD" for document in known):
         return "given"
-    return {(True, True): "both", (True, False): "A", (False, True): "B"}.get(
-        (truth_a is not None, truth_b is not None), ""
-    )
+    seen = [document for document in known if document.is_answer_shown] or known
+    if len(seen) == 1:
+        return "A" if seen[0] is document_a else "B"
+    return "both" if seen else ""
 
 
 def _compare_accuracy(rows: Sequence[Mapping[str, Any]], level: ErrorLevel) -> PairedAccuracy:
@@ -734,5 +735,5 @@ def _convert_paired_to_json(paired_accuracy: PairedAccuracy) -> dict[str, Any]:
         "discordant": paired_accuracy.discordant_count,
         "p_value": paired_accuracy.p_value,
         "difference": paired_accuracy.difference._asdict(),
-        "verdict": paired_accuracy.winner_sentence,
+        "verdict": paired_accuracy.describe_winner(),
     }

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.alterations import alterations
 from benchmarks.asking import asking
+from benchmarks.exploring import exploring
 from benchmarks.grounding import grounding
 from benchmarks.measuring import DATA, ROUNDS, bundles_of, cpu, documents
 from benchmarks.queueing import queueing
@@ -90,6 +91,7 @@ def main() -> None:
     console.print(table)  # each as soon as it is there: what fails later costs no earlier figure
     console.print(queueing())
     console.print(reporting())
+    console.print(exploring())
     console.print(reading())
     console.print(grounding())
     console.print(asking())

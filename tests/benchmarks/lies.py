@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -32,7 +33,7 @@ from evalkit.classification.offline import acts, type_scoring
 from evalkit.classification.offline.acts import ActWeights
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights, parse_weights_json
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
-from evalkit.classification.page_risks import compute_page_risks
+from evalkit.classification.page_risks import combine_page_risks, compute_page_risks
 from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import fitting, labelled_texts
@@ -218,9 +219,12 @@ def rank_pages(outcome: ClassificationOutcome, packet: Packet) -> RankedDocument
     """The risks of a packet's pages as its result tells them, beside the truth."""
     answer, page_count = outcome.classification, packet.bundle.total_pages
     issues = [issue.model_dump(mode="json") for issue in outcome.issues]
+    page_risks = compute_page_risks(answer.to_json() if answer else None, issues, page_count)
+    spans = classifying.spans(answer) if answer else []
     return RankedDocument(
-        compute_page_risks(answer.to_json() if answer else None, issues, page_count),
-        mark_page_errors(packet.truth, classifying.spans(answer) if answer else [], page_count),
+        combine_page_risks(page_risks, [(first_page, last_page) for first_page, last_page, _ in spans]),
+        page_risks,
+        mark_page_errors(packet.truth, spans, page_count),
     )
 
 
@@ -337,7 +341,7 @@ def tabulate_ranking(trials: Sequence[Trial]) -> Table | None:
     escalated = [trial for trial in trials if not trial.is_accepted]
     table = Table("measure", "value", title="do doubts point at errors?")
     table.add_row("documents, wrong ones", f"{ranking.document_count}, {ranking.wrong_count}")
-    table.add_row("AUROC of needs correction", f"{ranking.auroc:.3f}")
+    table.add_row("AUROC of needs correction", f"{ranking.auroc.value or math.nan:.3f}")
     table.add_row(
         "escalations that were needed", f"{sum(not trial.is_right for trial in escalated)} of {len(escalated)}"
     )
@@ -345,7 +349,7 @@ def tabulate_ranking(trials: Sequence[Trial]) -> Table | None:
     for caught in ranking.caught_errors:
         table.add_row(
             f"errors caught at {caught.page_share:.0%} of pages",
-            f"{caught.caught_share:.1%} (best possible {caught.best_possible_share:.1%})",
+            f"{caught.caught_share.value:.1%} (best possible {caught.best_possible_share:.1%})",
         )
     return table
 

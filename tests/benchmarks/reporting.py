@@ -16,7 +16,14 @@ import evalkit
 from evalkit.evaluation.sampling import draw_and_queue_sample
 from evalkit.samples import write_demo_folder
 from evalkit.samples.simulated_experts import simulate_and_submit_reviews
-from evalkit.store import GROUND_TRUTH_FOLDER, PACKETS_FOLDER, RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder
+from evalkit.store import (
+    GROUND_TRUTH_FOLDER,
+    PACKETS_FOLDER,
+    RESULTS_FOLDER,
+    REVIEWS_FOLDER,
+    OutputFolder,
+    bundle_file_name,
+)
 
 RECORDS = 10_000
 _REPORT = """
@@ -36,7 +43,7 @@ def reporting() -> Table:
     """Time and memory of one report, in a process of its own."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        _multiply(make_reviewed_folder(folder), folder / "many")
+        multiply(make_reviewed_folder(folder), folder / "many")
         words = [sys.executable, "-c", _REPORT.format(output=str(folder / "many"), to=str(folder / "report.html"))]
         done = subprocess.run(words, check=True, capture_output=True, text=True)
         records, reviewed, reading, whole, mib = done.stdout.split()
@@ -62,14 +69,15 @@ def make_reviewed_folder(folder: Path) -> Path:
     return output
 
 
-def _multiply(output: Path, to: Path) -> None:
+def multiply(output: Path, to: Path, *, with_bundles: bool = False) -> None:
+    """The same documents under other names, until there are ``RECORDS`` of them."""
     files = open_folder(output)
     names = [Path(name).stem for name in files.list_json_files(RESULTS_FOLDER)]
     for copy in range(RECORDS // len(names) + 1):
         for doc_id in names:
             if copy * len(names) + names.index(doc_id) >= RECORDS:
                 return
-            for name in _files_of(files, doc_id):
+            for name in [*_files_of(files, doc_id), *([bundle_file_name(doc_id)] if with_bundles else [])]:
                 _write(to / name.replace(doc_id, f"{doc_id}_{copy}"), files.read_json(name), doc_id, copy)
 
 

@@ -202,7 +202,7 @@ def estimate_now(is_wrong: np.ndarray, probabilities: np.ndarray, is_drawn: np.n
             )
         )
     ]
-    return estimate_headline("", "", documents, score_agent_type).estimate
+    return estimate_headline("", "", documents, score_agent_type).archive_estimate
 
 
 def measure_precision(stream: Stream) -> dict[str, Any]:

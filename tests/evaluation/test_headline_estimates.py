@@ -15,6 +15,7 @@ from evalkit.evaluation.headline_estimates import (
     score_agent_segmentation,
     score_agent_type,
 )
+from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.sampling import draw_stratified_sample
 from evalkit.evaluation.study import add_review_probabilities
 
@@ -32,7 +33,7 @@ def test_unreadable_pending_and_undeterminable_bound_estimate() -> None:
         document("broken", truth_status="unreadable", decision=None, agent_labels=None, review_probability=None),
     ]
     one = figure(made, "Type of the document right")
-    assert one.estimate[:3] == pytest.approx((1 / 5, 1 / 5, 4 / 5))
+    assert one.archive_estimate[:3] == pytest.approx((1 / 5, 1 / 5, 4 / 5))
     assert one.reviewed_estimate.value == 1 / 2
     assert (one.population_size, one.reviewed_count, one.wrong_doc_ids) == (5, 2, ("wrong",))
 
@@ -99,10 +100,36 @@ def test_estimate_covers_truth_despite_biased_escalation() -> None:
     for _ in range(rounds):
         made, share = simulated(dice)
         one = figure(made, "Type of the document right")
-        covered += one.estimate.low <= share <= one.estimate.high
+        covered += one.archive_estimate.low <= share <= one.archive_estimate.high
         naive += one.reviewed_estimate.low <= share <= one.reviewed_estimate.high
     assert covered / rounds >= 0.94
     assert naive / rounds < 0.2
+
+
+def test_with_all_truths_known_the_headline_is_the_exact_interval() -> None:
+    made = [escalated_document(f"d{number}", truth=truth(OTHER if number < 4 else NOTE)) for number in range(40)]
+    one = figure(made, "Type of the document right")
+    assert one.archive_estimate[:3] == (0.9, 0.9, 0.9)
+    assert one.estimate[:3] == pytest.approx(estimate_proportion(36, 40)[:3])
+
+
+def test_the_headline_covers_what_the_documents_come_from() -> None:
+    dice = random.Random(11)
+    rounds, covered, by_archive = 200, 0, 0
+    for _ in range(rounds):
+        made = []
+        for number in range(80):
+            said = truth(NOTE if dice.random() < 0.85 else OTHER, review_reason="audit")
+            made.append(
+                document(f"d{number}", truth=said, review_probability=0.9)
+                if dice.random() < 0.9
+                else document(f"d{number}")
+            )
+        one = figure(add_review_probabilities(made), "Type of the document right")
+        covered += one.estimate.low <= 0.85 <= one.estimate.high
+        by_archive += one.archive_estimate.low <= 0.85 <= one.archive_estimate.high
+    assert covered / rounds >= 0.94
+    assert by_archive / rounds < 0.9
 
 
 def populated() -> list:

@@ -9,11 +9,13 @@ import pytest
 from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated_document, labels, study, truth
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.production import (
     CLASS_COLUMNS,
     DIFFERENCE_COLUMNS,
+    compare_program_with_production,
     tabulate_production_scores_by_type,
     tabulate_production_vs_agent,
 )
@@ -28,6 +30,23 @@ def says(kind: str, confidence: float | None = None) -> DocumentLabels:
 
 def none(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def test_program_and_production_are_compared_on_the_same_documents() -> None:
+    right, wrong = says(NOTE), says(OTHER)
+    made = [
+        *(document(f"p{number}", truth=truth(), production_labels=wrong) for number in range(9)),
+        document("q", truth=truth(), production_labels=right, agent_labels=wrong),
+        document("cannot tell", truth=truth(), production_labels=right, agent_labels=None),
+        document("no label", truth=truth()),
+        document("no truth", production_labels=wrong),
+    ]
+    outcome = compare_program_with_production(study(*made))
+    assert (outcome.only_b_right, outcome.only_a_right, outcome.document_count) == (9, 2, 11)
+    assert outcome.p_value == pytest.approx(binomtest(2, 11).pvalue)
+    assert outcome.describe_winner("production", "the program") == "no difference shown"
+    surer = compare_program_with_production(study(*made[:9]))
+    assert surer.describe_winner("production", "the program") == "the program is right more often"
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -97,18 +97,21 @@ def test_a_case_shown_whole_by_lot_stands_for_ten() -> None:
     short = [planned(f"short_{number}", is_right=None, asks_only_doubts=True) for number in range(36)]
     documents = add_review_probabilities([*whole, *short])
     assert {one.review_probability for one in documents} == {0.1}
-    estimate = estimate_headline("", "", documents, score_agent_type).estimate
+    estimate = estimate_headline("", "", documents, score_agent_type).archive_estimate
     assert estimate.value == pytest.approx(0.75)
     # What an expert opened by choice, or answered shortly, changes no estimate.
     opened = [replace(one, reviews=(answer(one.doc_id),)) for one in short]
-    assert estimate_headline("", "", add_review_probabilities([*whole, *opened]), score_agent_type).estimate == estimate
+    assert (
+        estimate_headline("", "", add_review_probabilities([*whole, *opened]), score_agent_type).archive_estimate
+        == estimate
+    )
 
 
 def test_short_cases_are_unknown_until_a_whole_one_is_answered() -> None:
     waiting = planned("whole", is_right=None)
     documents = add_review_probabilities([waiting, planned("short", is_right=None, asks_only_doubts=True)])
     assert all(map(is_outside_random_draw, documents))
-    estimate = estimate_headline("", "", documents, score_agent_type).estimate
+    estimate = estimate_headline("", "", documents, score_agent_type).archive_estimate
     assert (estimate.value, estimate.low, estimate.high) == (None, 0, 1)
     half = add_review_probabilities([waiting, planned("answered", is_right=True), planned("short", is_right=None)])
     assert half[2].review_probability == pytest.approx(0.1 / 3)

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from evalkit.evaluation.reviewer_performance import compute_cohen_kappa, compute_krippendorff_alpha
+from evalkit.evaluation.metrics import compute_cohen_kappa
+from evalkit.evaluation.reviewer_performance import compute_krippendorff_alpha
 
 labels = st.sampled_from(["Note", "Other", "Radiology"])
 pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=30)
@@ -41,7 +42,7 @@ def test_two_who_cannot_tell_agree():
 
 
 def test_kappa_is_about_the_same_cases():
-    with pytest.raises(ValueError, match="one answer per case"):
+    with pytest.raises(ValueError, match="one answer for each"):
         compute_cohen_kappa(["Note"], [])
     assert math.isnan(compute_cohen_kappa([], []))
 

@@ -226,7 +226,7 @@ def test_mcnemar_by_hand() -> None:
     """Of ten discordant documents one speaks for A: 2 · (1 + 10) / 2¹⁰."""
     outcome = compare_paired_accuracy([(True, True)] * 5 + [(False, True)] * 9 + [(True, False)] + [(False, False)] * 5)
     assert outcome.p_value == pytest.approx(22 / 1024, abs=1e-9)
-    assert outcome.winner_sentence == "B is right more often"
+    assert outcome.describe_winner() == "B is right more often"
     assert (outcome.document_count, outcome.discordant_count) == (20, 10)
     assert outcome.difference.value == pytest.approx(0.4, abs=1e-9)
 
@@ -244,7 +244,7 @@ def test_mcnemar_by_hand() -> None:
 )
 def test_what_the_counts_allow_to_say(only_a: int, only_b: int, verdict: str) -> None:
     outcome = compare_paired_accuracy([(True, False)] * only_a + [(False, True)] * only_b + [(True, True)] * 100)
-    assert outcome.winner_sentence == verdict
+    assert outcome.describe_winner() == verdict
     assert (outcome.p_value is None) == (only_a + only_b == 0)
 
 
