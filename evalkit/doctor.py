@@ -11,7 +11,6 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from evalkit.classification.document_types import load_type_definitions
 from evalkit.classification.offline.lexicon import load_lexicon
 from evalkit.classification.offline.model_weights import load_embedded_weights
 from evalkit.classification.own_verifiers import load_own_verifiers
@@ -19,6 +18,7 @@ from evalkit.classification.trap_examples import describe_failing_examples, desc
 from evalkit.classification.traps import load_shipped_and_site_traps, load_shipped_traps, parse_traps
 from evalkit.core.install_hint import format_install_hint
 from evalkit.core.safe_io import read_regular_file
+from evalkit.document_types import compute_types_version
 from evalkit.errors import EvalkitError
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.model_families import find_model_facts
@@ -232,7 +232,7 @@ async def _send_test_request(provider: Provider, time_limit_seconds: float, *, i
 
 def _describe_prompts_and_tables(prompts_folder: str | None) -> str | DoctorCheck:
     versions = (
-        f"{len(list_prompt_names())} prompts, {len(load_own_prompts(prompts_folder))} of them your own, types {load_type_definitions()['version']}, "
+        f"{len(list_prompt_names())} prompts, {len(load_own_prompts(prompts_folder))} of them your own, types {compute_types_version()}, "
         f"lexicon {load_lexicon().version}, weights {load_embedded_weights().version}, traps {load_shipped_traps().version}"
     )
     return DoctorCheck(

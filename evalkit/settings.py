@@ -25,6 +25,7 @@ from pydantic_settings import (
 from evalkit.core.model_names import complete_model_name
 from evalkit.core.records import StrictRecord
 from evalkit.core.safe_io import open_regular_file
+from evalkit.document_types import list_type_names, load_own_types, use_own_types
 from evalkit.errors import UsageError
 
 #: The setting ``executor`` for reading PDFs on this machine.
@@ -33,8 +34,6 @@ LOCAL_EXECUTOR = "local"
 #: A larger ``evalkit.toml`` is refused.
 _MAX_FILE_BYTES = 16 * 1024**2
 
-#: The five document types; ``classification/types.toml`` defines them.
-DocumentTypeName = Literal["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
 #: Name of a model; its provider is added if only one can be meant.
 _ModelName = Annotated[str, Field(min_length=1), AfterValidator(complete_model_name)]
 _LanguageCode = Annotated[str, Field(pattern="^[a-z]{2}$")]
@@ -425,6 +424,9 @@ class Settings(BaseSettings):
     """The address of the vLLM server. None: ``http://127.0.0.1:8000/v1``."""
     reliability_loop: ReliabilityLoopSettings = ReliabilityLoopSettings()
     vllm_review: TemplateReviewSettings = TemplateReviewSettings()
+    types_file: str | None = Field(None, min_length=1)
+    """A TOML file with a site's own document types, in the form of ``classification/types.toml``; the five types stay in
+    force."""
     prompts_folder: str | None = Field(None, min_length=1)
     """A folder with a site's own prompts, each a file with the name and the variables of the shipped prompt that it
     replaces; the shipped prompts without such a file stay in force."""
@@ -449,7 +451,7 @@ class Settings(BaseSettings):
     """Number of finished audits from which on ``audit_rate`` applies instead of ``audit_rate_start``."""
     audit_seed: str = "evalkit"
     """Seed of the random draws for audit; another seed draws other documents."""
-    foreign_types: dict[str, DocumentTypeName] = {}
+    foreign_types: dict[str, str] = {}
     """The document type that each label of the production classifier stands for."""
     patients: Literal["one", "several"] = "one"
     """The number of patients that a file may be about. ``several``: documents of several patients in one file are only
@@ -478,11 +480,12 @@ class Settings(BaseSettings):
     def load(cls, **overrides: Any) -> Settings:
         """Load the settings from all sources; arguments that are None are ignored.
 
-        UsageError if a setting is invalid, which the message names, or if the file or a variable cannot be read.
+        The types of ``types_file`` become those of this process. UsageError if a setting is invalid, which the message
+        names, or if a file or a variable cannot be read.
         """
         _require_readable_file_if_present(str(cls.model_config["toml_file"]))
         try:
-            return cls(**{name: value for name, value in overrides.items() if value is not None})
+            settings = cls(**{name: value for name, value in overrides.items() if value is not None})
         except ValidationError as error:
             first_error = error.errors()[0]
             raise UsageError(
@@ -499,6 +502,16 @@ class Settings(BaseSettings):
                 code="SETTINGS",
                 remedy="Correct its syntax; `evalkit docs settings` lists every setting.",
             ) from error
+        if settings.types_file is not None:
+            use_own_types(load_own_types(settings.types_file))
+        for label, type_name in settings.foreign_types.items():
+            if type_name not in list_type_names():
+                raise UsageError(
+                    f"setting foreign_types.{label}: {type_name} is no document type",
+                    code="SETTINGS",
+                    remedy=f"Write one of {', '.join(list_type_names())}.",
+                )
+        return settings
 
 
 def _require_readable_file_if_present(name: str) -> None:

@@ -3,13 +3,9 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from commands import evalkit_command
-
-from evalkit.classification.schema import DocumentType
-from evalkit.settings import DocumentTypeName
 
 
 def test_settings_come_from_option_then_environment_then_file(samples: Path, tmp_path: Path) -> None:
@@ -42,10 +38,6 @@ def test_wrong_settings_are_one_line(samples: Path, tmp_path: Path, text: str) -
     shown = evalkit_command("run", samples / "quest_cbc.pdf", cwd=tmp_path)
     assert shown.returncode == 2
     assert len(shown.stderr.strip().splitlines()) == 1
-
-
-def test_settings_know_the_five_types() -> None:
-    assert get_args(DocumentTypeName) == tuple(kind.value for kind in DocumentType)
 
 
 @pytest.mark.timeout(20)

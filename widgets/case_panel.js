@@ -33,7 +33,7 @@ function render({ model, el: root }) {
   const answers = (issue) => el("footer", { class: "ek-answers" },
     verdictButtons(issue.issue_id, verdictOn(issue), send, model.get("is_locked"), [issue.answers.change, issue.answers.keep]),
     issue.answers.effect === "choose_type" && !model.get("is_locked")
-      ? el("p", { class: "ek-muted", text: verdictOn(issue) === "confirmed" ? "Which type is it? Keys 1 – 5 set it." : "Or set its type: keys 1 – 5." }) : null);
+      ? el("p", { class: "ek-muted", text: verdictOn(issue) === "confirmed" ? "Which type is it? Set it by its key or button." : "Or set its type by its key or button." }) : null);
 
   // In a case that asks only about its doubts: the questions, riskiest first. The other remarks belong to the rest.
   const listed = () => {

@@ -40,7 +40,11 @@ const SLUG = {
   Other: "other",
 };
 const NO_TYPE = ["", "cannot tell", "no form", "no box"];
-const typeClass = (type) => `ek-type-${SLUG[type] || (NO_TYPE.includes(type || "") ? "unknown" : "form")}`; // a tax form's own name
+// A site's own types have five more colours, in turn. The widgets that have the table of types share it with the others.
+const OWN_COLOURS = 5;
+const shareTypes = (model) => { globalThis.evalkitOwnTypes = model.get("types").map((row) => row.type).filter((type) => !SLUG[type]); return model.get("types"); };
+const ownSlug = (type) => { const at = (globalThis.evalkitOwnTypes || []).indexOf(type); return at < 0 ? null : `own${at % OWN_COLOURS + 1}`; };
+const typeClass = (type) => `ek-type-${SLUG[type] || ownSlug(type) || (NO_TYPE.includes(type || "") ? "unknown" : "form")}`; // a tax form's own name
 const typeName = (type) => type || "cannot tell";
 // The words for severities, one for each, on every screen; the kernel's are in review/case.py.
 const SEVERITIES = { BLOCKER: "grave doubt", MAJOR: "doubt", MINOR: "remark" };

@@ -746,9 +746,10 @@ function pane() {
       if (model.get("can_separate")) send(anchor ? "type_pages" : "type", { first, last, page: head, type });
     };
     const split = () => { if (model.get("can_separate") && head > 1) send("split", { page: head }); };
-    const byKey = Object.fromEntries([...Object.keys(SLUG).map((type, at) => [at + 1, [type, () => setType(type)]]), ["s", ["New document, or join", split]]]);
+    const choices = [...shareTypes(model).map(({ type, key }) => [key, type, () => setType(type)]), ["s", "New document, or join", split]];
+    const byKey = Object.fromEntries(choices.filter(([key]) => key).map(([key, , action]) => [key, action]));
     const deedsOfSelection = el("span", { class: "ek-row", role: "group", "aria-label": "what to do with the selected pages" },
-      Object.entries(byKey).map(([key, [text, onclick]]) => el("button", { onclick }, text, kbd(key))));
+      choices.map(([key, text, onclick]) => el("button", { onclick }, text, key ? kbd(key) : null)));
     const contact = el("div", { class: "ek-contact", role: "dialog", "aria-label": "all pages", hidden: true },
       el("header", {}, el("b", { text: "All pages" }), deedsOfSelection, hint,
         el("span", { class: "ek-grow" }), el("button", { "aria-label": "close", onclick: () => closeContact() }, el("span", { text: "Close" }), kbd("Esc"))),
@@ -821,7 +822,7 @@ function pane() {
       const move = {
         ArrowRight: inContact.next, ArrowLeft: inContact.previous, Home: inContact.first, End: inContact.last,
         ArrowDown: (isRange) => vertically(1, isRange), ArrowUp: (isRange) => vertically(-1, isRange), Escape: inContact.sheet, g: inContact.sheet,
-      }[event.key] || (event.repeat ? null : byKey[event.key]?.[1]);
+      }[event.key] || (event.repeat ? null : byKey[event.key]);
       if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
       event.stopPropagation();

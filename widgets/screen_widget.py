@@ -9,6 +9,8 @@ from typing import Any
 import anywidget
 import traitlets
 
+from evalkit.document_types import load_type_records
+
 log = logging.getLogger("evalkit.widgets")
 
 
@@ -30,10 +32,33 @@ class ScreenWidget(anywidget.AnyWidget):
         self._require_known_name(name)
         super().__setattr__(name, setting)
 
+    def set_traits(self, **traits: Any) -> None:
+        """Set several traits, which the browser receives together as one message."""
+        with self.hold_sync():
+            for name, setting in traits.items():
+                setattr(self, name, setting)
+
     @classmethod
     def _require_known_name(cls, name: str) -> None:
         if not name.startswith("_") and not hasattr(cls, name):
             raise TypeError(f"{cls.__name__} has no trait {name!r}")
+
+
+class TypesWidget(ScreenWidget):
+    """Widget that shows the document types, a site's own included."""
+
+    types = traitlets.List(
+        trait=traitlets.Dict(),
+        help="The document types in force: ``{type, key, definition, includes, excludes}``; the key may be empty.",
+    )
+
+    @traitlets.default("types")
+    def _list_types(self) -> list[dict[str, Any]]:
+        return [
+            {"type": name, "key": record.key or ""}
+            | {"definition": record.definition, "includes": record.includes, "excludes": record.excludes}
+            for name, record in load_type_records().items()
+        ]
 
 
 class PressCounter(ScreenWidget):

@@ -1,6 +1,5 @@
 // The expert's answer: the type of the document on screen, boundaries, flags, notes; and the decision.
 
-const TYPES = ["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"];
 const SHORT = { "Pathology Report": "Pathology", "Genomic Report": "Genomic", "Radiology Report": "Radiology" };
 const FLAGS = [["other_patient", "Other patient", "P"], ["duplicate", "Duplicate", "D"], ["out_of_order", "Out of order", "O"]];
 const TYPING = 300;
@@ -20,6 +19,7 @@ const ASKED = {
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-editor");
   const send = counted(model, root, () => root.dataset.token);
+  const types = shareTypes(model);
 
   let typing = null;
   const notes = el("textarea", { rows: 1, placeholder: "Notes for the record", "aria-label": "notes for the record", oninput: () => {
@@ -177,11 +177,11 @@ function render({ model, el: root }) {
         el("span", { class: "ek-grow" }),
         el("button", { "data-key": "s", "data-decides": "", disabled: locked || page === 1, onclick: () => send("split", { page }) },
           begins && page > 1 ? "Same document as before" : "New document here", kbd("s"))),
-      el("div", { class: "ek-row ek-types", role: "group", "aria-label": "type of this document" }, TYPES.map((type, number) =>
+      el("div", { class: "ek-row ek-types", role: "group", "aria-label": "type of this document" }, types.map(({ type, key, definition }) =>
         el("button", {
           class: `${typeClass(type)}${segment.type === type ? " ek-chosen" : ""}`, "aria-pressed": segment.type === type, "data-decides": "",
-          "data-key": number + 1, disabled: locked, title: model.get("definitions")[type], onclick: () => send("type", { page, type }),
-        }, SHORT[type] || type, kbd(number + 1)))),
+          "data-key": key || null, disabled: locked, title: definition, onclick: () => send("type", { page, type }),
+        }, SHORT[type] || type, key ? kbd(key) : null))),
       drawQuotes(segment, locked),
       segment.note ? el("p", { class: "ek-muted ek-segment-note", dir: "auto", text: `Note: ${segment.note}` }) : null);
     fill(rareControls,
@@ -193,7 +193,7 @@ function render({ model, el: root }) {
           disabled: !next, onclick: () => turn(next.start) }),
         el("select", { disabled: locked, "data-focus": "file", "aria-label": "type of the whole file", onchange: (event) => send("dominant", { type: event.target.value }) },
           model.get("dominant") ? null : el("option", { value: "", text: "File: cannot tell", selected: true }),
-          TYPES.map((type) => el("option", { value: type, text: `File: ${SHORT[type] || type}`, selected: type === model.get("dominant") })))),
+          types.map(({ type }) => el("option", { value: type, text: `File: ${SHORT[type] || type}`, selected: type === model.get("dominant") })))),
       el("div", { class: "ek-row", role: "group", "aria-label": "flags of this document" }, FLAGS.map(([flag, name, letter]) => {
         const on = (segment.flags || []).includes(flag);
         return el("button", {

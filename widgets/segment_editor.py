@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
-from evalkit.classification.document_types import load_type_definitions
-from evalkit.classification.schema import DocumentType
-from widgets.screen_widget import PressCounter, read_widget_script, read_widget_style
+from widgets.screen_widget import PressCounter, TypesWidget, read_widget_script, read_widget_style
 
 #: The labels of the buttons that decide a case; a kind of case may replace some of them.
 DECISION_LABELS = {
@@ -18,7 +16,7 @@ DECISION_LABELS = {
 }
 
 
-class SegmentEditor(PressCounter):
+class SegmentEditor(PressCounter, TypesWidget):
     """Controls below the panel: the expert's answer and the deciding buttons."""
 
     _esm = read_widget_script("segment_editor")
@@ -26,13 +24,6 @@ class SegmentEditor(PressCounter):
 
     token = traitlets.Unicode(
         help="Token of the case on screen; presses send it back, so that a press for another case is ignored."
-    )
-    definitions = traitlets.Dict(
-        default_value={
-            document_type.value: load_type_definitions()[document_type.value]["definition"]
-            for document_type in DocumentType
-        },
-        help="The definition of each of the five types, in one sentence.",
     )
     segments = traitlets.List(
         trait=traitlets.Dict(),

@@ -44,16 +44,17 @@ const PLACE_IN_TAB = {
   set: (address) => sessionStorage.setItem("evalkit-case", address),
 };
 
+const TYPE_KEYS = "The document on screen"; // the group of keys to which those of a site's own types belong
 const KEYS = [
   ["Decide", [
     ["v", "Validate, or approve, and open the next case"], ["Ctrl+Enter", "Submit what you changed, or your own answer"],
     ["d", "Defer, with a reason"], ["e", "Submit and ask a second expert, with a reason"], ["q", "Cannot tell, or reject a template, with a reason"],
     ["k  l", "After a blind answer that the program does not share: keep yours, look again"],
     ["u", "Undo the last change; without changes, reopen the case submitted last"], ["h", "Back to the queue"],
-    ["Shift+G", "Guidelines of your house, and what the five types mean"],
+    ["Shift+G", "Guidelines of your house, and what the types of documents mean"],
   ]],
   ["Where documents begin", [["y  n", "A document begins here; it goes on: then the next doubt"], ["o", "Show the next doubt, or the one on this page"], ["Esc", "Show the whole page"]]],
-  ["The document on screen", [
+  [TYPE_KEYS, [
     ["1 – 5", "Set its type: Clinical Note, Pathology, Genomic, Radiology, Other"], ["s", "Start a new document on this page, or join it to the one before"],
     ["[ or ,", "It starts on this page"], ["] or .", "It ends on this page"], ["Shift+P", "Flag as another patient's"], ["Shift+D", "Flag as a duplicate"], ["Shift+O", "Flag as out of order"],
     ["n", "Write a note on the issue, the document or the whole case"],
@@ -72,7 +73,7 @@ const KEYS = [
   ]],
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the previous document, of the next document"],
-    ["+  −  0", "Larger, smaller, fit"], ["r", "Rotate the page"], ["b", "Two pages side by side"], ["w", "Compare the patient details of two pages"], ["f", "Find"], ["g", "All pages: Shift selects several, 1 – 5 set their type, s starts a document"],
+    ["+  −  0", "Larger, smaller, fit"], ["r", "Rotate the page"], ["b", "Two pages side by side"], ["w", "Compare the patient details of two pages"], ["f", "Find"], ["g", "All pages: Shift selects several, the key of a type sets it, s starts a document"],
     ["z", "Mark a passage: arrow keys select words, with Shift more; the mouse draws a box. Or select with the mouse, Alt+drag for a box"],
   ]],
 ];
@@ -292,8 +293,9 @@ function render({ model, el: root }) {
     document.body.append(node);
     return { node, toggle };
   };
+  const ownKeys = shareTypes(model).slice(5).filter(({ key }) => key).map(({ type, key }) => [key, `Set its type: ${type}`]);
   const keys = addDialog("Keys", "?", el("div", { class: "ek-keys-groups" }, KEYS.map(([group, rows]) => el("section", {}, el("h3", { text: group }),
-    el("dl", {}, rows.map(([key, what]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text: what })]))))));
+    el("dl", {}, [...rows, ...(group === TYPE_KEYS ? ownKeys : [])].map(([key, what]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text: what })]))))));
   const toggleKeys = keys.toggle;
   document.addEventListener("evalkit-keys", toggleKeys);
   const block = ({ kind, lines }) => {
@@ -301,11 +303,11 @@ function render({ model, el: root }) {
     return kind === "list" ? el("ul", {}, lines.map((text) => el("li", { text }))) : el("p", { text: lines.join(" ") });
   };
   const guidelines = addDialog("Guidelines", "Shift+G", el("div", { class: "ek-guidelines", dir: "auto" }, model.get("guidelines").map(block)),
-    el("h3", { text: "What the five types mean" }),
+    el("h3", { text: "What the types of documents mean" }),
     model.get("types").map((one) => el("div", { class: `ek-claim ${typeClass(one.type)}` },
       el("b", { text: one.type }), el("p", { text: one.definition }),
-      el("p", { class: "ek-muted", text: `Includes ${one.includes.join("; ")}.` }),
-      el("p", { class: "ek-muted", text: `Not: ${one.excludes.join("; ")}.` }))));
+      one.includes.length ? el("p", { class: "ek-muted", text: `Includes ${one.includes.join("; ")}.` }) : null,
+      one.excludes.length ? el("p", { class: "ek-muted", text: `Not: ${one.excludes.join("; ")}.` }) : null)));
   model.on("change:guidelines", () => fill(guidelines.node.querySelector(".ek-guidelines"), model.get("guidelines").map(block)));
   const stopKeys = keyboard(model.get("can_log_out"));
 

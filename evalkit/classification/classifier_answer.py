@@ -14,7 +14,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any
@@ -35,6 +34,7 @@ from evalkit.classification.schema import (
     normalise_shares,
 )
 from evalkit.classification.v2_consistency import choose_overall_type
+from evalkit.document_types import cache_until_types_change
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
@@ -164,7 +164,7 @@ _UNASKED_FIELDS = frozenset(
 )
 
 
-@cache
+@cache_until_types_change
 def build_answer_schema(*, has_pictures: bool = False) -> Mapping[str, Any]:
     """Build the JSON Schema of a classification that is sent to a language model.
 

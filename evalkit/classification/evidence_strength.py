@@ -14,11 +14,16 @@ from evalkit.classification.findings import Finding, iter_segment_primary_types
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import PATTERNS, ClassificationOutput, DocumentType, Evidence
 from evalkit.core.package_tables import load_package_table
+from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Block, DocumentBundle
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import IssueSeverity
 
 MAJOR, MINOR = IssueSeverity.MAJOR, IssueSeverity.MINOR
+
+
+#: Types of which quotes show signs: not Other, and not a site's own.
+TYPES_WITH_SIGNS = frozenset(FIVE_TYPES) - {DocumentType.OTHER}
 
 
 class EvidencePattern(NamedTuple):
@@ -31,7 +36,7 @@ class EvidencePattern(NamedTuple):
     pattern: re.Pattern[str]
     reason: str = ""
     excused_by: frozenset[str] = frozenset()
-    types: frozenset[DocumentType] = frozenset(DocumentType) - {DocumentType.OTHER}
+    types: frozenset[DocumentType] = TYPES_WITH_SIGNS
 
 
 #: Load the tables of ``evidence_strength.toml``; cached.
@@ -73,12 +78,12 @@ def _load_evidence_patterns_by_type() -> Mapping[DocumentType, tuple[re.Pattern[
 def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
     """Return True if the quote has words or results of the type, or mentions it.
 
-    Always True for Other.
+    Always True for Other and for a site's own types, whose signs nobody has written down.
 
     >>> has_sign_of_type("MRI of the knee last year", DocumentType.RADIOLOGY_REPORT)
     True
     """
-    if kind is DocumentType.OTHER:
+    if kind not in TYPES_WITH_SIGNS:
         return True
     pattern, results = _load_evidence_patterns_by_type()[kind]
     return bool(pattern.search(quote)) or not results.isdisjoint(find_result_kinds(quote))
@@ -178,7 +183,7 @@ def _find_evidence_weakness(evidence: Evidence, kind: DocumentType, bundle: Docu
     if kind is not DocumentType.OTHER and not is_statement(quote) and results <= {"finding", "diagnosis"}:
         return _TITLE_OR_WORD_LIST
     has_terms = PATTERNS["body_terms"].search(quote) or (
-        kind is DocumentType.OTHER and PATTERNS["paper_terms"].search(quote)
+        kind not in TYPES_WITH_SIGNS and PATTERNS["paper_terms"].search(quote)
     )
     return None if results or has_terms else _LINE_OF_ANY_DOCUMENT
 

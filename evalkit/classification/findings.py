@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from evalkit.classification.document_types import load_type_definitions
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -22,6 +21,7 @@ from evalkit.classification.schema import (
     Segment,
     load_judging_guide,
 )
+from evalkit.document_types import cache_until_types_change, load_type_records
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.issue import Agent, Issue, IssueSeverity, number_issues
@@ -172,15 +172,17 @@ def render_verifier_prompt(
     return prompt + describe_pictures("Page_Pictures_For_Verifiers", pictured_pages)
 
 
-@cache
+@cache_until_types_change
 def render_judging_guide() -> str:
     """Render types, presence levels and worked examples as text for a prompt."""
-    types, guide = load_type_definitions(), load_judging_guide()
+    guide = load_judging_guide()
     return "\n".join(
         [
             *(
-                f"{kind.value}: {types[kind.value]['definition']} {'; '.join(types[kind.value]['includes'])}."
-                for kind in DocumentType
+                f"{name}: {record.definition} {'; '.join(record.includes)}."
+                if record.includes
+                else f"{name}: {record.definition}"
+                for name, record in load_type_records().items()
             ),
             *(f"{level}: {meaning}." for level, meaning in guide["presence_levels"].items()),
             "Examples:",

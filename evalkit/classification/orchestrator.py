@@ -47,6 +47,7 @@ from evalkit.classification.verifiers import (
     run_step_or_build_failure,
 )
 from evalkit.core.identity_cache import keep_results
+from evalkit.document_types import get_own_types, use_own_types
 from evalkit.documents.addressed_text import build_addressed_issues
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.language import get_language_name
@@ -122,8 +123,9 @@ class RetryOrchestrator:
         small letters, whose model sees pictures.
         """
         self._model = model or EmbeddedModel()
-        #: Kept here, because a step on another machine does not know which weights are in use.
+        #: Kept here, because a step on another machine does not know which weights and types are in use.
         self._site_weights = get_site_weights()
+        self._own_types = get_own_types()
         self._profile = profile
         self._window_characters = window_characters
         self._include_rule_findings = include_rule_findings
@@ -149,6 +151,7 @@ class RetryOrchestrator:
         the model classifies. ``patient_expectation``: number and identity of the patients that the file may be about.
         ``page_images``: pictures of pages for the models that see.
         """
+        use_own_types(self._own_types)
         with keep_results(), use_site_weights(self._site_weights):
             question_cache = _QuestionCache(self._model, page_images, self.seeing_roles)
             issue_numbering = _IssueNumbering()

@@ -36,6 +36,7 @@ from evalkit.classification.offline.type_scoring import (
     read_page_for_scoring,
     select_term_cues,
 )
+from evalkit.classification.offline.unlearned_types import find_unlearned_type
 from evalkit.classification.schema import (
     PATTERNS,
     ClassificationOutput,
@@ -190,6 +191,8 @@ class _ScoredDocument:
     composition: tuple[TypePresence, ...]
     transitions: tuple[PageTransition, ...]
     """Page breaks before the document's pages, including the break before the first."""
+    unlearned_doubt: str | None
+    """Why the document may be of a type that the model has not learned; None if it may not."""
 
 
 def _score_document(pages: Sequence[ScoredPage], transitions: Iterable[PageTransition]) -> _ScoredDocument:
@@ -205,14 +208,18 @@ def _score_document(pages: Sequence[ScoredPage], transitions: Iterable[PageTrans
     likely_type, next_type = type_scores.types_by_probability[:2]
     evidence: tuple[Evidence, ...] = ()
     min_probability = max(pages[0].model_weights.min_probability, MIN_TYPE_RATIO * type_scores.probabilities[next_type])
-    if type_scores.probabilities[likely_type] >= min_probability and _has_enough_words(pages):
+    unlearned_doubt = find_unlearned_type([page.lexicon_reading for page in pages])
+    is_probable = type_scores.probabilities[likely_type] >= min_probability
+    if is_probable and unlearned_doubt is None and _has_enough_words(pages):
         evidence = _choose_evidence(evidence_pages, likely_type, MAX_SNIPPETS_BY_LEVEL[PresenceLevel.PRIMARY])
     composition = (
         _build_decided_presences(evidence_pages, type_scores, likely_type, evidence)
         if evidence
         else _build_undecided_presences(evidence_pages, type_scores)
     )
-    return _ScoredDocument(tuple(pages), type_scores, likely_type if evidence else None, composition, own_joins)
+    return _ScoredDocument(
+        tuple(pages), type_scores, likely_type if evidence else None, composition, own_joins, unlearned_doubt
+    )
 
 
 def _has_enough_words(pages: Sequence[ScoredPage]) -> bool:
@@ -259,11 +266,12 @@ def _build_secondary_presence(
 ) -> TypePresence:
     is_other = dominant_type is DocumentType.OTHER
     min_score = MIN_MENTION_SCORE_IN_OTHER if is_other else MIN_MENTION_SCORE
-    # a form names the reports that it orders or releases, but contains no text of them
+    # a form names the reports that it orders or releases, but contains no text of them; of a site's own type, the lexicon
+    # has no word
     is_named_by_form = is_other and any(
         cue.group_id == ADMINISTRATIVE_GROUP for page in evidence_pages for cue in page.lexicon_reading.cues
     )
-    if lexicon_scores[kind] < min_score or is_named_by_form:
+    if lexicon_scores.get(kind, 0.0) < min_score or is_named_by_form:
         return _build_absent_presence(kind)
     headings = {
         cue.term
@@ -292,13 +300,13 @@ def _build_undecided_presences(
 ) -> tuple[TypePresence, ...]:
     """Build presences for a document of unknown type: equal shares of likely types.
 
-    The types with at least half of the highest probability and a quote; all five types if none has a quote.
+    The types with at least half of the highest probability and a quote; all types if none has a quote.
     """
     min_probability = max(type_scores.probabilities.values()) / 2
     evidence_by_type = {
         kind: _choose_evidence(evidence_pages, kind, 1)
-        for kind in DocumentType
-        if type_scores.probabilities[kind] >= min_probability
+        for kind, probability in type_scores.probabilities.items()
+        if probability >= min_probability
     }
     candidates = [kind for kind, evidence in evidence_by_type.items() if evidence]
     equal_shares = normalise_shares([1.0 if kind in candidates or not candidates else 0.0 for kind in DocumentType])
@@ -344,6 +352,8 @@ def _compose_reasoning(document: _ScoredDocument) -> str:
     first_type, second_type = document.type_scores.types_by_probability[:2]
     strongest_terms = _format_strongest_terms(document, first_type)
     doubts = "".join(f" {_describe_doubtful_transition(join)}." for join in document.transitions if join.is_doubtful)
+    if document.dominant_type is None and document.unlearned_doubt:
+        return f"Perhaps of a type that the embedded model has not learned: {document.unlearned_doubt}.{doubts}"
     if document.dominant_type is None:
         terms_text = f" ({strongest_terms})" if strongest_terms else ""
         return f"Too little or too even evidence to tell: most speaks for {first_type.value}{terms_text}, then {second_type.value}.{doubts}"

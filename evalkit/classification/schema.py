@@ -17,18 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evalkit.core.package_tables import PatternTable, load_package_table
 from evalkit.core.wording import format_page_range
+from evalkit.document_types import DocumentType as DocumentType  # noqa: PLC0414 - a promised import path
 from evalkit.issue import PageBox
-
-
-class DocumentType(StrEnum):
-    """The five types. What they mean is data: ``types.toml``."""
-
-    CLINICAL_NOTE = "Clinical Note"
-    PATHOLOGY_REPORT = "Pathology Report"
-    GENOMIC_REPORT = "Genomic Report"
-    RADIOLOGY_REPORT = "Radiology Report"
-    OTHER = "Other"
-
 
 #: Types that state results of a laboratory or an imaging department; trap 2 checks claims of these types.
 REPORT_TYPES = (DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT, DocumentType.RADIOLOGY_REPORT)

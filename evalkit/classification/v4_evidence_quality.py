@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from evalkit.classification.evidence_strength import find_weak_evidence_of_other_models, has_sign_of_type
+from evalkit.classification.evidence_strength import (
+    TYPES_WITH_SIGNS,
+    find_weak_evidence_of_other_models,
+    has_sign_of_type,
+)
 from evalkit.classification.findings import (
     ShippedVerifier,
     is_agent_failure_issue,
@@ -221,7 +225,7 @@ def _check_presence_support(
             if (
                 presence.presence_level in _SECONDARY_LEVELS
                 and presence.segment_share > MAX_UNSUPPORTED_SHARE
-                and kind is not DocumentType.OTHER
+                and kind in TYPES_WITH_SIGNS
                 and (segment.segment_index, kind) not in supported
             ):
                 yield Issue.create(

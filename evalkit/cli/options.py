@@ -95,10 +95,11 @@ def open_output(output: str | None) -> OutputFolder:
 
 def open_existing_output(output: str | None) -> OutputFolder:
     """Open the output folder of an earlier run. UsageError if there is none."""
-    from evalkit.store import require_evalkit_output_folder
+    from evalkit.store import require_evalkit_output_folder, use_stored_types
 
     output_folder = open_output(output)
     require_evalkit_output_folder(output_folder)
+    use_stored_types(output_folder)
     return output_folder
 
 

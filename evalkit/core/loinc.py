@@ -19,7 +19,7 @@ class Coding(StrictRecord):
     """A code with its name and code system, as FHIR's ``Coding``."""
 
     code: str = Field(min_length=1, max_length=20)
-    display: str = Field(min_length=1, max_length=255)
+    display: str | None = Field(None, min_length=1, max_length=255)
     system: str = LOINC_SYSTEM
 
     @model_validator(mode="after")

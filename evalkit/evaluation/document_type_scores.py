@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalkit.classification.schema import PresenceLevel
+from evalkit.document_types import list_type_names
 from evalkit.evaluation.intervals import (
     BOOTSTRAP_REPEATS,
     BOOTSTRAP_SEED,
@@ -36,7 +37,7 @@ from evalkit.evaluation.metrics import (
     compute_mixture_error,
     tabulate_confusion,
 )
-from evalkit.evaluation.study import TYPE_NAMES, DocumentLabels, Study
+from evalkit.evaluation.study import DocumentLabels, Study
 
 #: Resamples for the interval of kappa: each counts all pairs of types anew.
 _KAPPA_REPEATS = 100
@@ -91,15 +92,17 @@ def score_document_types(study: Study) -> DocumentTypeMetrics:
         [candidate for candidate, _, _ in labelled_documents],
         [candidate for _, candidate, _ in labelled_documents],
     )
+    type_names = list_type_names()
+    # an unknown or missing type has the index after the last
     type_codes = np.array(
         [
-            (_get_type_code(true_type), _get_type_code(predicted_type))
+            [type_names.index(name) if name in type_names else len(type_names) for name in (true_type, predicted_type)]
             for true_type, predicted_type, _ in labelled_documents
         ],
         dtype=np.intp,
     ).reshape(-1, 2)
     weights = [weight for *_, weight in labelled_documents]
-    is_true_type, is_predicted_type = (type_codes[:, side, np.newaxis] == np.arange(len(TYPE_NAMES)) for side in (0, 1))
+    is_true_type, is_predicted_type = (type_codes[:, side, np.newaxis] == np.arange(len(type_names)) for side in (0, 1))
     is_right_type = is_true_type & is_predicted_type
 
     def compute_row_macro_f1(row_numbers: RowNumbers) -> float:
@@ -110,7 +113,7 @@ def score_document_types(study: Study) -> DocumentTypeMetrics:
 
     return DocumentTypeMetrics(
         len(labelled_documents),
-        tabulate_confusion(true_types, predicted_types, TYPE_NAMES),
+        tabulate_confusion(true_types, predicted_types, type_names),
         estimate_ratio(is_right_type.sum(axis=1, dtype=float), np.ones(len(labelled_documents)), weights),
         compute_accuracy(true_types, predicted_types),
         estimate_by_bootstrap(
@@ -127,7 +130,7 @@ def score_document_types(study: Study) -> DocumentTypeMetrics:
             score_type(
                 type_name, is_true_type[:, index].astype(float), is_predicted_type[:, index].astype(float), weights
             )
-            for index, type_name in enumerate(TYPE_NAMES)
+            for index, type_name in enumerate(type_names)
         ),
     )
 
@@ -164,11 +167,6 @@ def score_type(type_name: str, is_true: FloatArray, is_predicted: FloatArray, we
         recall=estimate_ratio(is_right, is_true, weights),
         f1=estimate_ratio(2 * is_right, is_true + is_predicted, weights),
     )
-
-
-def _get_type_code(type_name: str | None) -> int:
-    """Return a type's index in TYPE_NAMES; its length for an unknown or missing type."""
-    return TYPE_NAMES.index(type_name) if type_name in TYPE_NAMES else len(TYPE_NAMES)
 
 
 #: Presence level of one type in each document; an empty string if there was no answer.
@@ -218,7 +216,7 @@ def measure_type_presence(study: Study) -> PresenceMetrics:
                 _extract_levels([predicted for _, predicted, _ in measured_labels], type_name),
                 sampling_weights,
             )
-            for type_name in TYPE_NAMES
+            for type_name in list_type_names()
         ),
     )
 

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evalkit.document_types import list_type_names
 from evalkit.evaluation.confidence_calibration import tabulate_reliability
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.metrics import CANNOT_TELL, find_boundaries, list_page_types, tabulate_confusion
 from evalkit.evaluation.production import get_production_type, get_true_type
-from evalkit.evaluation.study import TYPE_NAMES, DocumentLabels, DocumentRecord, Study
+from evalkit.evaluation.study import DocumentLabels, DocumentRecord, Study
 from evalkit.evaluation.verifier_performance import summarise_rule_cases, tabulate_rule_cases
 
 #: Property of a document → its name on the screen, of those by which documents are sliced.
@@ -146,7 +147,7 @@ class StudyExplorer:
     def _count_matrix(self, filters: Mapping[str, str], reference: str, judged: str) -> dict[str, Any]:
         frame = self.frame[self.select(filters, ignored=[reference, judged])]
         known = frame[(frame[reference] != _UNKNOWN) & (frame[judged] != _UNKNOWN)]
-        table = tabulate_confusion(known[reference].tolist(), known[judged].tolist(), TYPE_NAMES)
+        table = tabulate_confusion(known[reference].tolist(), known[judged].tolist(), list_type_names())
         table = table.drop(columns=table.columns[-1])  # no answer is the type "cannot tell" here
         if CANNOT_TELL not in table.columns:
             table[CANNOT_TELL] = 0
@@ -199,8 +200,10 @@ def tabulate_properties(study: Study) -> pd.DataFrame:
     rows = [_describe_document(document) for document in study.documents]
     frame = pd.DataFrame(rows, columns=["doc_id", "file", "page_count", "stated", *FILTERS[:-1]])
     answers = ["truth", "program", "production"]
-    other_types = sorted({str(name) for name in pd.unique(frame[answers].to_numpy().ravel())} - {"", *TYPE_NAMES})
-    orders = {name: [*TYPE_NAMES, *other_types] for name in answers}
+    other_types = sorted(
+        {str(name) for name in pd.unique(frame[answers].to_numpy().ravel())} - {"", *list_type_names()}
+    )
+    orders = {name: [*list_type_names(), *other_types] for name in answers}
     orders["pages"] = [*_PAGE_GROUPS.values(), _MOST_PAGES]
     for name in FILTERS[:-1]:
         values = frame[name].mask(frame[name] == "", _UNKNOWN)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit.document_types import list_type_names
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.intervals import (
     CertainlyReviewedCounts,
@@ -22,7 +23,7 @@ from evalkit.evaluation.intervals import (
     estimate_weighted_mean,
 )
 from evalkit.evaluation.run_comparison import PairedAccuracy, compare_paired_accuracy
-from evalkit.evaluation.study import TYPE_NAMES, DocumentRecord, Study
+from evalkit.evaluation.study import DocumentRecord, Study
 
 DIFFERENCE_COLUMNS = (
     *("doc_id", "production", "agent", "truth", "right", "production_confidence", "agent_confidence"),
@@ -93,7 +94,7 @@ def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:
         for document in labelled_documents
         for type_name in (get_true_type(document), get_production_type(document))
     }
-    type_names = [type_name for type_name in TYPE_NAMES if type_name in occurring_types]
+    type_names = [type_name for type_name in list_type_names() if type_name in occurring_types]
     rows = [_build_production_type_row(class_name, labelled_documents) for class_name in type_names]
     frame = pd.DataFrame(rows, columns=list(CLASS_COLUMNS))
     return frame.sort_values("recall", kind="stable", na_position="last", ignore_index=True)

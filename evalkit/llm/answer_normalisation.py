@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 from pydantic import BaseModel
 
 from evalkit.core.package_tables import load_package_table
+from evalkit.document_types import cache_until_types_change
 from evalkit.llm.answer_text import AnswerTextError, NormalisedAnswer, dump_for_comparison, extract_answer_json
 
 _NUMBER_PATTERN = re.compile(
@@ -51,7 +52,7 @@ class AnswerShapeError(ValueError):
     """An answer has not the shape of its schema; the message quotes nothing of the answer."""
 
 
-@cache
+@cache_until_types_change
 def build_full_json_schema(answer_type: type[BaseModel]) -> Mapping[str, Any]:
     """Build the JSON Schema of a pydantic model, which says what may be left out."""
     return answer_type.model_json_schema()

@@ -7,15 +7,16 @@ is parsed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
 
+from evalkit.document_types import cache_until_types_change
+
 _SUPPORTED_KEYWORDS = ("type", "enum", "items", "properties", "required")
 
 
-@cache
+@cache_until_types_change
 def build_inlined_json_schema(model_type: type[BaseModel]) -> Mapping[str, Any]:
     """Build the JSON Schema of a pydantic model, with references inlined.
 

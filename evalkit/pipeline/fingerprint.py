@@ -11,7 +11,6 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from evalkit.classification.document_types import load_type_definitions
 from evalkit.classification.evidence_strength import load_strength_tables
 from evalkit.classification.offline.acts import load_shipped_act_weights
 from evalkit.classification.offline.lexicon import load_lexicon
@@ -20,6 +19,7 @@ from evalkit.classification.orchestrator import UnparseableClassification
 from evalkit.classification.own_verifiers import compute_verifier_version
 from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
 from evalkit.classification.traps import load_shipped_and_site_traps
+from evalkit.document_types import compute_types_version
 from evalkit.grounding import get_grounding_version
 from evalkit.grounding.omitted_context import load_context_tables
 from evalkit.llm.model_families import find_model_facts
@@ -35,6 +35,7 @@ _FURTHER_TABLES = (
     ("evalkit.llm", "answer_spellings.toml"),
     ("evalkit.documents", "furniture.toml"),
     ("evalkit.documents", "languages.toml"),
+    ("evalkit.classification", "types.toml"),
 )
 
 
@@ -46,7 +47,7 @@ def collect_versions(
     UsageError as for ``_collect_installed_versions``.
     """
     installed_versions = _collect_installed_versions(traps_file, own_verifiers, prompts_folder)
-    return installed_versions | {"weights": load_embedded_weights().version}
+    return installed_versions | {"types": compute_types_version(), "weights": load_embedded_weights().version}
 
 
 @cache
@@ -64,14 +65,12 @@ def _collect_installed_versions(
     return own_versions | {
         "evalkit": version("evalkit"),
         "grounding": get_grounding_version(),
-        "types": load_type_definitions()["version"],
         "lexicon": load_lexicon().version,
         "weights": load_shipped_weights().version,
         "acts": load_shipped_act_weights().version,
         "traps": traps.version,
         "tables_sha256": hash_canonical_json(
             [
-                load_type_definitions(),
                 traps.model_dump(mode="json"),
                 load_context_tables(),
                 load_strength_tables(),
@@ -101,20 +100,26 @@ def compute_fingerprint(
     identity_json = [identifier.model_dump(mode="json") for identifier in patient_expectation.roster_identity]
     expectation_json = [patient_expectation.patients_per_file, identity_json]
     return hash_canonical_json(
-        {
+        describe_settings(settings, reader_version)
+        | {
             "sha256": sha256,
-            "reader": reader_version,
-            "ocr_seconds": settings.ocr_seconds,
-            "languages": settings.languages,
-            "profile": settings.profile,
-            "lossless_repair": settings.lossless_repair,
-            "on_agent_failure": settings.on_agent_failure,
-            "versions": collect_versions(settings.traps_file, settings.verifiers, settings.prompts_folder),
             "supplied": None if supplied_classification is None else hash_canonical_json(supplied_json),
         }
-        | describe_models(settings)
         | ({} if patient_expectation == ANY_PATIENT else {"patients": hash_canonical_json(expectation_json)})
     )
+
+
+def describe_settings(settings: Settings, reader_version: str) -> dict[str, Any]:
+    """Return what determines the results of all documents: settings, versions, models."""
+    return {
+        "reader": reader_version,
+        "ocr_seconds": settings.ocr_seconds,
+        "languages": settings.languages,
+        "profile": settings.profile,
+        "lossless_repair": settings.lossless_repair,
+        "on_agent_failure": settings.on_agent_failure,
+        "versions": collect_versions(settings.traps_file, settings.verifiers, settings.prompts_folder),
+    } | describe_models(settings)
 
 
 def describe_models(settings: Settings) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from evalkit.classification.orchestrator import UnparseableClassification
-from evalkit.classification.schema import DocumentType
 from evalkit.core.safe_io import read_regular_file
+from evalkit.document_types import list_type_names
 from evalkit.errors import UsageError
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.store import (
@@ -43,7 +43,6 @@ _LABEL_COLUMNS = ("dominant_type", "confidence", "segments")
 _OVERFLOW_KEY = "\0beyond the last column"
 #: Maximum number of rows that a problem names.
 _MAX_NAMED_ROWS = 5
-_DOCUMENT_TYPES = tuple(kind.value for kind in DocumentType)
 
 
 @dataclass(frozen=True)
@@ -176,9 +175,9 @@ def _find_label_fault(label: Mapping[str, Any]) -> str | None:
         return str(error)
     return next(
         (
-            f"{str(document_type)[:60]!r} is none of the types {', '.join(_DOCUMENT_TYPES)}"
+            f"{str(document_type)[:60]!r} is none of the types {', '.join(list_type_names())}"
             for document_type in document_types
-            if document_type not in _DOCUMENT_TYPES
+            if document_type not in list_type_names()
         ),
         None,
     )
@@ -301,7 +300,7 @@ def translate_production_type(label: str | None, foreign_types: Mapping[str, str
     >>> translate_production_type(" clinical  note", {}), translate_production_type("gen", {"GEN": "Genomic Report"})
     ('Clinical Note', 'Genomic Report')
     """
-    type_by_word = {_fold_label(type_name): type_name for type_name in _DOCUMENT_TYPES} | {
+    type_by_word = {_fold_label(type_name): type_name for type_name in list_type_names()} | {
         _fold_label(foreign_label): type_name for foreign_label, type_name in foreign_types.items()
     }
     return None if label is None else type_by_word.get(_fold_label(label))

@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from evalkit.classification.document_types import load_type_definitions
 from evalkit.core.clocks import format_iso_seconds
 from evalkit.core.records import describe_first_error
+from evalkit.document_types import compute_types_version
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, StoreError
 from evalkit.review.attention_check_queue import queue_or_withdraw_attention_checks
@@ -293,4 +293,4 @@ class ReviewSubmitter:
 
 @cache
 def _read_versions() -> Mapping[str, str]:
-    return {"evalkit": importlib.metadata.version("evalkit"), "types": str(load_type_definitions()["version"])}
+    return {"evalkit": importlib.metadata.version("evalkit"), "types": compute_types_version()}

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from evalkit.document_types import get_own_types, parse_own_types, read_types_file, use_own_types
 from evalkit.errors import UsageError
+from evalkit.store.file_names import OWN_TYPES_FILE
 from evalkit.store.local_folder import LocalOutputFolder
 from evalkit.store.output_folder import OutputFolder
 
@@ -49,11 +51,32 @@ def open_output_folder(root: Path | str, database_url: str | None = None) -> Out
     """Open the output folder at a local path or at a bucket URL.
 
     Nothing is created or requested yet. ``database_url`` is the PostgreSQL database of the folder's claims, drafts,
-    journal and index; None is ``evalkit.sqlite``. UsageError if the URL cannot be used.
+    journal and index; None is ``evalkit.sqlite``. The site's own document types that a local folder keeps are in force
+    from now on. UsageError if the URL cannot be used, or the types cannot be read.
     """
     location = parse_output_location(root)
     if isinstance(location, Path):
-        return LocalOutputFolder(location, database_url)
+        output_folder = LocalOutputFolder(location, database_url)
+        use_stored_types(output_folder)
+        return output_folder
     from evalkit.store.bucket import BucketOutputFolder  # not needed for a folder on this machine
 
     return BucketOutputFolder(location, database_url)
+
+
+def use_stored_types(output_folder: OutputFolder) -> None:
+    """Put the own document types that the folder keeps in force, beside those that are.
+
+    UsageError if its file is damaged.
+    """
+    if output_folder.has_file(OWN_TYPES_FILE):
+        path = f"{output_folder.root}/{OWN_TYPES_FILE}"
+        use_own_types(parse_own_types(output_folder.read_bytes(OWN_TYPES_FILE), path) | get_own_types())
+
+
+def store_own_types(output_folder: OutputFolder, types_file: str) -> None:
+    """Put a types file's document types, and no others, in force, and keep the file in the folder."""
+    content = read_types_file(types_file)
+    use_own_types(parse_own_types(content, types_file))
+    if not output_folder.has_file(OWN_TYPES_FILE) or output_folder.read_bytes(OWN_TYPES_FILE) != content:
+        output_folder.write_bytes(OWN_TYPES_FILE, content)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from places import open_folder
 from servers.fhir import list_schema_errors, serve_fhir
 
-from evalkit.classification.document_types import load_type_records
+from evalkit.document_types import load_type_records
 from evalkit.errors import StoreError, UsageError
 from evalkit.evaluation import load_ground_truth
 from evalkit.evaluation.export import export_ground_truth

@@ -16,14 +16,14 @@ from widgets.field_panel import FieldPanel
 from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.page_pane import PagePane
 from widgets.queue_panel import FaultPanel, QueuePanel
-from widgets.screen_widget import CasePanelWidget, PressCounter, ScreenWidget
+from widgets.screen_widget import CasePanelWidget, PressCounter, ScreenWidget, TypesWidget
 from widgets.segment_editor import SegmentEditor
 from widgets.template_panel import TemplatePanel
 from widgets.workbench import WORKBENCH_ACTIONS, TopBar
 
 README = Path(widgets.workbench.__file__).with_name("README.md").read_text()
 WIDGETS: tuple[type[ScreenWidget], ...] = (
-    PressCounter, CasePanelWidget, TopBar, QueuePanel, PagePane, CasePanel, FieldPanel, TemplatePanel, SegmentEditor, FaultPanel,
+    PressCounter, TypesWidget, CasePanelWidget, TopBar, QueuePanel, PagePane, CasePanel, FieldPanel, TemplatePanel, SegmentEditor, FaultPanel,
     ExplorerPanel,
 )  # fmt: skip
 FROM_BROWSER = {"held"}

@@ -36,6 +36,7 @@ from evalkit.classification.offline.model_weights import (
 from evalkit.classification.offline.second_opinion_boundaries import get_contained_types
 from evalkit.classification.offline.second_opinion_types import (
     TYPE_SIGNS,
+    TypeSign,
     count_type_signs,
     lower_ascii,
     measure_type_signs_on_pages,
@@ -48,6 +49,7 @@ from evalkit.classification.offline.type_scoring import (
 from evalkit.classification.schema import REPORT_TYPES, ClassificationOutput, DocumentType, Segment
 from evalkit.core.identity_cache import cache_by_identity
 from evalkit.core.package_tables import load_package_table
+from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import get_body_text
 from evalkit.errors import UsageError
@@ -92,9 +94,10 @@ class ActFeatures(NamedTuple):
     @property
     def descriptions(self) -> dict[str, str]:
         """Feature name → end of the sentence "the text …" about a text that has it."""
-        words = {feature.name: feature.description for feature in self.word_features}
-        forms = {feature.name: feature.description for feature in self.pattern_features}
-        return words | forms | {sign.name: f"has {sign.name}" for sign in TYPE_SIGNS}
+        own_features: tuple[WordFeature | PatternFeature, ...] = (*self.word_features, *self.pattern_features)
+        return {feature.name: feature.description for feature in own_features} | {
+            sign.name: f"has {sign.name}" for sign in TYPE_SIGNS
+        }
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,15 +178,17 @@ def iter_feature_spans(name: str, text: str) -> Iterator[tuple[int, int]]:
     Matches of white space alone are left out.
     """
     features = load_act_features()
-    words = next((feature.words for feature in features.word_features if feature.name == name), None)
-    if words is not None:
-        yield from _iter_word_spans(words, lower_ascii(text))
+    all_features: tuple[WordFeature | PatternFeature | TypeSign, ...] = (
+        *features.word_features,
+        *features.pattern_features,
+        *TYPE_SIGNS,
+    )
+    feature = next(feature for feature in all_features if feature.name == name)
+    if isinstance(feature, WordFeature):
+        yield from _iter_word_spans(feature.words, lower_ascii(text))
         return
-    form = next((feature for feature in features.pattern_features if feature.name == name), None)
-    if form is not None:
-        matches = form.pattern.finditer(text if form.is_case_sensitive else lower_ascii(text))
-    else:
-        matches = next(sign for sign in TYPE_SIGNS if sign.name == name).pattern.finditer(text)
+    is_for_lowercase = isinstance(feature, PatternFeature) and not feature.is_case_sensitive
+    matches = feature.pattern.finditer(lower_ascii(text) if is_for_lowercase else text)
     yield from (match.span() for match in matches if match.group().strip())
 
 
@@ -227,7 +232,7 @@ _Probability = Annotated[float, Field(ge=0, le=1)]
 class ActWeights(TermWeights):
     """Checked contents of ``act_weights.json``.
 
-    A ``TypeWeights`` has one number for each type, in the order of ``DocumentType``.
+    A ``TypeWeights`` has one number for each type, in the order of ``FIVE_TYPES``.
     """
 
     schema_version: Literal[1]
@@ -316,7 +321,7 @@ class ActReading:
         for score, (_, _, row) in zip(self.standard_scores, self.weights.features.values(), strict=True):
             for index, weight in enumerate(row):
                 sums[index] += score * weight
-        return dict(zip(DocumentType, softmax([total / self.weights.temperature for total in sums]), strict=True))
+        return dict(zip(FIVE_TYPES, softmax([total / self.weights.temperature for total in sums]), strict=True))
 
     def compute_act_probability(
         self, kind: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()
@@ -357,7 +362,7 @@ class ActReading:
 
         Only features that are more frequent in the text than in the mean of the training texts.
         """
-        first, second = (list(DocumentType).index(compared_type) for compared_type in (kind, instead_of))
+        first, second = (list(FIVE_TYPES).index(compared_type) for compared_type in (kind, instead_of))
         contributions = {
             name: score * (row[first] - row[second])
             for score, (name, (_, _, row)) in zip(self.standard_scores, self.weights.features.items(), strict=True)
@@ -399,6 +404,8 @@ def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle
     Signs alone may mislead (a note can have rows of values), so the claimed type's act must be improbable too.
     """
     for segment, kind in iter_segment_primary_types(answer):
+        if kind not in FIVE_TYPES:
+            continue
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
         forms = measure_type_signs_on_pages(pages)
         contradicting_type = forms.find_contradicting_type(kind)
@@ -431,7 +438,7 @@ def find_act_issues(
     """
     for segment in classification.segments:
         reading = read_act_of_segment(segment, bundle, weights)
-        if segment.dominant_type is None or reading is None:
+        if segment.dominant_type is None or segment.dominant_type not in FIVE_TYPES or reading is None:
             continue
         if reading.contradicts(segment.dominant_type, get_contained_types(segment)):
             is_other = segment.dominant_type is DocumentType.OTHER

@@ -29,6 +29,7 @@ from evalkit.classification.vendors import (
 from evalkit.core.grouping import group_by, group_pairs
 from evalkit.core.package_tables import PatternTable, load_package_table
 from evalkit.core.records import StrictRecord, describe_first_row_error
+from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Page
 from evalkit.documents.furniture import is_stamp_line
 from evalkit.errors import UsageError
@@ -276,7 +277,7 @@ def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
     scores_by_group: dict[str, float] = defaultdict(float)
     for (group_id, _), weights in weights_by_term.items():
         scores_by_group[group_id] += weights[0] * (2 - 0.5 ** (len(weights) - 1))
-    scores = dict.fromkeys(DocumentType, 0.0)
+    scores = dict.fromkeys(FIVE_TYPES, 0.0)
     for group_id, total in scores_by_group.items():
         scores[groups_by_id[group_id].document_type] += min(total, groups_by_id[group_id].max_page_weight)
     return scores
@@ -471,7 +472,7 @@ def _keep_heaviest_cues(cues: Iterable[CueMatch], text_length: int) -> tuple[Cue
 
     A title after the first title of another type is dropped too.
     """
-    taken = {kind: bytearray(text_length) for kind in DocumentType}
+    taken = {kind: bytearray(text_length) for kind in FIVE_TYPES}
     resolved_cues: list[CueMatch] = []
     for cue in sorted(cues, key=lambda cue: (-cue.weight, cue.start - cue.end, cue.start, cue.group_id)):
         if not any(taken[cue.document_type][cue.start : cue.end]):

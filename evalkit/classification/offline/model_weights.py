@@ -18,9 +18,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 
-from evalkit.classification.schema import DocumentType
 from evalkit.core.grouping import group_pairs
 from evalkit.core.records import StrictRecord, describe_first_error
+from evalkit.document_types import FIVE_TYPES
 from evalkit.errors import UsageError
 
 WEIGHTS_FILE = "weights.json"
@@ -38,7 +38,7 @@ ACT_BIAS = "bias"
 _Number = Annotated[float, Field(strict=True)]
 _Probability = Annotated[float, Field(strict=True, ge=0, le=1)]
 _Term = Annotated[str, Field(pattern="^[a-z]+(?: [a-z]+)?$")]
-TypeWeights = Annotated[tuple[_Number, ...], Field(min_length=len(DocumentType), max_length=len(DocumentType))]
+TypeWeights = Annotated[tuple[_Number, ...], Field(min_length=len(FIVE_TYPES), max_length=len(FIVE_TYPES))]
 _LexiconWeights = Annotated[
     tuple[_Number, ...], Field(min_length=len(LEXICON_FEATURE_NAMES), max_length=len(LEXICON_FEATURE_NAMES))
 ]
@@ -64,7 +64,7 @@ class _JoinWeights(StrictRecord):
 class TermWeights(StrictRecord):
     """Weights of words and word pairs, one number for each type.
 
-    In the order of ``DocumentType``.
+    In the order of ``FIVE_TYPES``.
     """
 
     weights_by_term: dict[_Term, TypeWeights] = Field(alias="terms")
@@ -80,7 +80,7 @@ class TermWeights(StrictRecord):
 class EmbeddedModelWeights(TermWeights):
     """Checked contents of ``weights.json``.
 
-    A ``TypeWeights`` has one number for each type, in the order of ``DocumentType``.
+    A ``TypeWeights`` has one number for each type, in the order of ``FIVE_TYPES``.
     """
 
     schema_version: Literal[1]
@@ -89,7 +89,7 @@ class EmbeddedModelWeights(TermWeights):
     training_group_counts: Mapping[str, Annotated[int, Field(strict=True)]] = Field(alias="learned_from")
     """Document type → number of groups of training records."""
     types: tuple[str, ...]
-    """Names of the types in the order of the weights: that of ``DocumentType``."""
+    """Names of the types in the order of the weights: that of ``FIVE_TYPES``."""
     bias: TypeWeights
     lexicon_weights: _LexiconWeights = Field(alias="lexicon")
     """One weight for each of ``LEXICON_FEATURE_NAMES``."""
@@ -112,7 +112,7 @@ class EmbeddedModelWeights(TermWeights):
     @field_validator("types")
     @classmethod
     def _require_known_types(cls, types: tuple[str, ...]) -> tuple[str, ...]:
-        if types != tuple(DocumentType):
+        if types != FIVE_TYPES:
             raise ValueError("must be the five document types in the order of types.toml")
         return types
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from evalkit.classification.offline.lexicon import PATTERNS, LexiconReading
 from evalkit.classification.offline.type_scoring import ScoredPage
-from evalkit.classification.schema import DocumentType
+from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import IdentifierKind, Page
 from evalkit.documents.identity.file_persons import compare_page_patients, get_page_patient_identity
 from evalkit.documents.identity.same_person import have_disjoint_record_numbers
@@ -200,7 +200,7 @@ def compute_damped_type_log_ratios(page: ScoredPage) -> tuple[float, ...]:
     probabilities = (
         max(probability, _MIN_TYPE_PROBABILITY) for probability in type_scores.probabilities_undamped.values()
     )
-    return tuple(type_scores.damping * math.log(probability * len(DocumentType)) for probability in probabilities)
+    return tuple(type_scores.damping * math.log(probability * len(FIVE_TYPES)) for probability in probabilities)
 
 
 def compute_beginning_probabilities(
@@ -218,7 +218,7 @@ def compute_beginning_probabilities(
     """
     type_fits = [[math.exp(page_type_influence * number) for number in row] for row in type_log_ratios_by_page]
     odds_by_join = [math.exp(max(-30.0, min(30.0, number))) for number in transition_log_odds]
-    type_count = len(DocumentType)
+    type_count = len(FIVE_TYPES)
     forward = [_scale_to_sum_one(type_fits[0])] if type_fits else []
     for type_fit, join_odds in zip(type_fits[1:], odds_by_join, strict=True):
         new_document = join_odds * sum(forward[-1]) / type_count

@@ -15,11 +15,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from evalkit.classification.schema import DocumentType
+from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Page
 from evalkit.issue import IssueSeverity
 
 MAJOR = IssueSeverity.MAJOR
-NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
+NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = FIVE_TYPES
 
 
 @dataclass(frozen=True)
@@ -148,19 +149,19 @@ class SignMatch(NamedTuple):
 
 
 class TypeSignStrengths:
-    """Strength, from 0, of each type's signs on pages: ``strengths[document_type]``."""
+    """Strength, from 0, of each type's signs on pages: ``strengths[document_type]``; 0 for a site's own type."""
 
     def __init__(self, counts_by_page: Iterable[Sequence[int]]) -> None:
         """Sum the counts of each of ``TYPE_SIGNS`` over the pages, one row per page."""
         self._sign_counts = [min(sum(column), MAX_SIGN_COUNT) for column in zip(*counts_by_page, strict=True)] or [
             0
         ] * len(TYPE_SIGNS)
-        self._strengths = dict.fromkeys(DocumentType, 0.0)
+        self._strengths = dict.fromkeys(FIVE_TYPES, 0.0)
         for sign, count in zip(TYPE_SIGNS, self._sign_counts, strict=True):
             self._strengths[sign.document_type] += count * sign.weight
 
     def __getitem__(self, kind: DocumentType) -> float:
-        return self._strengths[kind]
+        return self._strengths.get(kind, 0.0)
 
     @property
     def strongest_type(self) -> DocumentType | None:

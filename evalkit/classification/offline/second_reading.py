@@ -40,7 +40,7 @@ def combine_readings(
 
     The normalised product, as for independent readings. ``act_probabilities`` None: words alone.
 
-    >>> halves = dict.fromkeys(DocumentType, 0.2)
+    >>> halves = dict.fromkeys(FIVE_TYPES, 0.2)
     >>> round(combine_readings(halves, halves | {DocumentType.OTHER: 0.4})[DocumentType.OTHER], 3)
     0.333
     """
@@ -66,17 +66,18 @@ def find_second_reading_issues(
         ]
         if segment.dominant_type is None or not pages:
             continue
+        # the probability of a type without training texts means nothing
+        if weights.training_group_counts.get(segment.dominant_type.value, 0) == 0:
+            continue
         probabilities = combine_readings(
             _read_words(pages, segment.dominant_type, get_contained_types(segment)),
             _read_acts(segment, segment.dominant_type, bundle),
         )
-        # the probability of a type without training texts means nothing
-        is_learned = weights.training_group_counts.get(segment.dominant_type.value, 0) > 0
         is_contradicted = (
             probabilities[segment.dominant_type] < weights.max_contradicted_probability
             and max(probabilities.values()) >= _MIN_READ_PROBABILITY
         )
-        if is_learned and is_contradicted:
+        if is_contradicted:
             yield _build_second_reading_issue(segment, segment.dominant_type, probabilities, pages)
 
 

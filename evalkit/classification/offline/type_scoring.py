@@ -32,6 +32,7 @@ from evalkit.classification.offline.model_weights import (
 )
 from evalkit.classification.schema import DocumentType
 from evalkit.core.identity_cache import cache_by_identity
+from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Page
 
 #: Share of a document that counts as its beginning, and as its end, and the minimum in characters.
@@ -88,7 +89,7 @@ class ScoreContribution:
     name: str
     """The term, or one of ``LEXICON_FEATURE_NAMES``."""
     weights: tuple[float, ...]
-    """Contribution to each type's score, in the order of ``DocumentType``."""
+    """Contribution to each type's score, in the order of ``FIVE_TYPES``."""
     is_term: bool
 
 
@@ -132,9 +133,9 @@ class ClassificationScores:
 
     def _compute_probabilities(self, damping: float) -> dict[DocumentType, float]:
         scale = damping / self.model_weights.temperature
-        log_odds = self.letterhead_weights or (0.0,) * len(DocumentType)
+        log_odds = self.letterhead_weights or (0.0,) * len(FIVE_TYPES)
         logits = [type_sum * scale + odds for type_sum, odds in zip(self._type_sums, log_odds, strict=True)]
-        return dict(zip(DocumentType, softmax(logits), strict=True))
+        return dict(zip(FIVE_TYPES, softmax(logits), strict=True))
 
     @cached_property
     def _type_sums(self) -> list[float]:
@@ -171,7 +172,7 @@ class ClassificationScores:
     @property
     def types_by_probability(self) -> list[DocumentType]:
         """The five types, most probable first."""
-        return sorted(DocumentType, key=lambda kind: -self.probabilities[kind])
+        return sorted(FIVE_TYPES, key=lambda kind: -self.probabilities[kind])
 
 
 def compute_damping_factor(lexicon_score_sum: float) -> float:
@@ -297,16 +298,16 @@ def compute_lexicon_features(readings: Sequence[LexiconReading]) -> tuple[dict[D
     edge_length = max(_MIN_EDGE_LENGTH, _EDGE_SHARE * total_length)
     opening_cues: list[CueMatch] = []
     closing_cues: list[CueMatch] = []
-    scores = dict.fromkeys(DocumentType, 0.0)
+    scores = dict.fromkeys(FIVE_TYPES, 0.0)
     offset = 0
     for reading in readings:
-        for kind in DocumentType:
+        for kind in FIVE_TYPES:
             scores[kind] += reading.scores[kind]
         opening_cues += (cue for cue in reading.cues if offset + cue.start < edge_length)
         closing_cues += (cue for cue in reading.cues if offset + cue.start > total_length - edge_length)
         offset += len(reading.page.text)
     features = (
-        tuple(math.log1p(scores[kind]) for kind in DocumentType),
+        tuple(math.log1p(scores[kind]) for kind in FIVE_TYPES),
         _smooth_shares(scores),
         _smooth_shares(score_cues(opening_cues)),
         _smooth_shares(score_cues(closing_cues)),
@@ -316,7 +317,7 @@ def compute_lexicon_features(readings: Sequence[LexiconReading]) -> tuple[dict[D
 
 def _smooth_shares(scores: Mapping[DocumentType, float]) -> tuple[float, ...]:
     total = math.fsum(scores.values()) + _SHARE_SMOOTHING
-    return tuple(scores[kind] / total for kind in DocumentType)
+    return tuple(scores[kind] / total for kind in FIVE_TYPES)
 
 
 def select_term_cues(page: ScoredPage, kind: DocumentType) -> Iterator[CueMatch]:
@@ -325,7 +326,7 @@ def select_term_cues(page: ScoredPage, kind: DocumentType) -> Iterator[CueMatch]
 
 
 def _find_term_cues(page: ScoredPage) -> Iterator[CueMatch]:
-    document_types, weights_by_term = list(DocumentType), page.model_weights.weights_by_term
+    document_types, weights_by_term = list(FIVE_TYPES), page.model_weights.weights_by_term
     reading = page.lexicon_reading
     for term in extract_terms(reading.page.text, reading.furniture_spans):
         if term.text not in weights_by_term:

@@ -20,6 +20,7 @@ from evalkit.classification.offline.model_weights import (
 from evalkit.classification.offline.type_scoring import ClassificationScores
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training.labelled_texts import DOCUMENT_TYPES
+from evalkit.document_types import FIVE_TYPES
 
 GUARD_FILE = "guard.json"
 
@@ -52,9 +53,7 @@ def count_guard_errors(weights: EmbeddedModelWeights) -> GuardErrors:
     errors = 0
     for document_type, unknown_count, features, terms in rows:
         known_terms = tuple(term for term in terms if term in weights.weights_by_term)
-        lexicon_scores = {
-            kind: math.expm1(value) for kind, value in zip(DocumentType, features["evidence"], strict=True)
-        }
+        lexicon_scores = {kind: math.expm1(value) for kind, value in zip(FIVE_TYPES, features["evidence"], strict=True)}
         scores = ClassificationScores(lexicon_scores, features, known_terms, unknown_count, weights)
         errors += scores.types_by_probability[0] is not document_type
     return GuardErrors(len(rows), errors)

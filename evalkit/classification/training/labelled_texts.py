@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 from evalkit.classification.schema import DocumentType
 from evalkit.core.grouping import group_by
+from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
 from evalkit.documents.furniture import find_stamp_line_indices
 from evalkit.errors import UsageError
 
-DOCUMENT_TYPES = tuple(DocumentType)
+DOCUMENT_TYPES = FIVE_TYPES
 #: Number of characters after which a new page begins in a text without pages.
 PAGE_LENGTH = 3000
 

@@ -25,6 +25,7 @@ from evalkit.classification.schema import (
     compute_mixture,
 )
 from evalkit.classification.v2_consistency import choose_overall_type
+from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, PackedWords, Page, PageStatus
 from evalkit.evaluation.challenge.quote_faults import QuotableText
 
@@ -36,7 +37,7 @@ T = TypeVar("T")
 #: understanding the text.
 FaultNature = Literal["structural", "quote", "semantic"]
 
-TYPE_NAMES = tuple(kind.value for kind in DocumentType)
+TYPE_NAMES = tuple(kind.value for kind in FIVE_TYPES)
 PRIMARY, ABSENT = PresenceLevel.PRIMARY.value, PresenceLevel.NO_EVIDENCE.value
 OTHER_TYPE = DocumentType.OTHER.value
 

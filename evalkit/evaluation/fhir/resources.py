@@ -17,9 +17,9 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from evalkit.classification.document_types import get_report_category, get_type_coding, load_type_records
 from evalkit.classification.schema import ReviewedSegment
 from evalkit.core.wording import format_page_range
+from evalkit.document_types import get_report_category, get_type_coding, load_type_records
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.fhir import terms
 from evalkit.evaluation.fhir.structured_extension import encode_extension

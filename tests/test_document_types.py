@@ -1,0 +1,208 @@
+"""The table of document types: records, codes, titles; a site's own types."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from evalkit.classification.classifier_answer import build_answer_schema
+from evalkit.classification.findings import render_judging_guide
+from evalkit.classification.schema import DocumentType, MixtureEntry
+from evalkit.document_types import (
+    FIVE_TYPES,
+    compute_types_version,
+    get_report_category,
+    get_type_coding,
+    list_type_names,
+    load_own_types,
+    load_type_records,
+    use_own_types,
+)
+from evalkit.errors import UsageError
+from evalkit.settings import Settings
+from evalkit.store import open_output_folder, store_own_types
+
+
+def test_each_type_has_a_record_and_a_key() -> None:
+    records = load_type_records()
+    assert list(records) == [kind.value for kind in DocumentType]
+    assert len({record.key for record in records.values()}) == len(records)
+
+
+@pytest.mark.parametrize(
+    ("document_type", "text", "code"),
+    [
+        ("Clinical Note", "", "34109-9"),
+        ("Clinical Note", "St. Example Hospital\n\n** Discharge  Summary: **\nPatient: X", "18842-5"),
+        ("Clinical Note", "See the discharge summary of March.", "34109-9"),
+        ("Clinical Note", "\n".join(["Address"] * 5 + ["Discharge Summary"]), "34109-9"),
+        ("Clinical Note", "H&P", "34117-2"),
+        ("Pathology Report", "Discharge Summary", "11526-1"),
+        ("Genomic Report", "", "51969-4"),
+        ("Radiology Report", "CT CHEST", "18748-4"),
+        ("Other", "", "UNK"),
+        ("Other", "LABORATORY REPORT", "11502-2"),
+    ],
+)
+def test_title_chooses_the_narrower_code(document_type: str, text: str, code: str) -> None:
+    assert get_type_coding(document_type, text).code == code
+
+
+def test_titles_are_written_as_they_are_compared() -> None:
+    for document_type, record in load_type_records().items():
+        for coding in record.titles:
+            for name in coding.names:
+                assert get_type_coding(document_type, name.upper()).code == coding.code
+
+
+def test_only_reports_of_results_have_a_category() -> None:
+    categories = {kind: get_report_category(kind) for kind in DocumentType}
+    assert [kind for kind, category in categories.items() if category is None] == ["Clinical Note", "Other"]
+    assert categories[DocumentType.RADIOLOGY_REPORT].code == "LP29684-5"  # type: ignore[union-attr]
+
+
+# ---------------------------------------------------------------------------------------------- a site's own types
+
+OPERATIVE = '["Operative Note"]\ndefinition = "A surgeon\'s account."\nloinc = "11504-8"\n'
+
+
+@pytest.fixture(autouse=True)
+def no_own_types() -> Iterator[None]:
+    yield
+    use_own_types({})
+
+
+def write(folder: Path, text: str) -> str:
+    """The path of a types file with this text."""
+    (folder / "types.toml").write_text(text, "utf-8", newline="")
+    return str(folder / "types.toml")
+
+
+def row(name: str, **changes: object) -> str:
+    fields: dict[str, object] = {"definition": "A surgeon's account.", "loinc": "11504-8"} | changes
+    lines = [f"{key} = {json.dumps(value)}" for key, value in fields.items() if value is not None]
+    return "\n".join([f"[{json.dumps(name)}]", *lines, ""])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        row("Operative Note", key="6"),
+        row("Zahnärztlicher Befund", includes=["Füllungen"], excludes=[]),
+        row("Echo report", loinc="34552-0", version=None),
+        'version = "3"\n' + row("Dental"),
+        "".join(row(f"Kind {letter}") for letter in "ABCDEFGHIJ"),
+        "\ufeff".join(["", row("Dental")])[1:],
+        '["Local form"]\ndefinition = "X of a house."\nloinc = { code = "LF-1", system = "urn:house", display = "Form" }\n',
+    ],
+)
+def test_good_types_files_extend_the_five(text: str, tmp_path: Path) -> None:
+    records = load_own_types(write(tmp_path, text))
+    use_own_types(records)
+    assert [kind.value for kind in DocumentType] == [*map(str, FIVE_TYPES), *records]
+    for name in records:
+        kind = DocumentType(name)
+        assert pickle.loads(pickle.dumps(kind)) is kind
+        assert MixtureEntry.model_validate({**ENTRY, "document_type": name}).document_type is kind
+    assert compute_types_version() != "1"
+    use_own_types({})
+    assert (len(DocumentType), compute_types_version()) == (5, "1")
+    with pytest.raises(ValidationError):
+        MixtureEntry.model_validate({**ENTRY, "document_type": next(iter(records))})
+
+
+ENTRY = {"presence_level": "PRIMARY", "confidence": 1.0, "overall_share": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("", "it has 0 types"),
+        ("".join(row(f"Kind {number}x") for number in range(500)), "it has 500 types; 1 to 20"),
+        (row("Dental") + row("Dental"), "Cannot declare"),
+        (row("Dental") + row("DENTAL"), "DENTAL: this name is used twice"),
+        (row("dental  note"), "single spaces"),
+        (row("Dental note") + row("Dental-note"), "Dental-note: this name is used twice"),
+        (row("Dental", key="6") + row("Echo", key="6"), "Echo: key: 6 is the key of Dental"),
+        (row("Dental", key="66"), "Dental: key: choose one of 6 7 8 9"),
+        (row("Dental", key="1"), "Dental: key: choose one of"),
+        (row("Dental", key="s"), "Dental: key: choose one of"),
+        (row("Dental", loinc="11504-9"), "Dental: loinc: 11504-9 is no LOINC code: the check digit of 11504 is 8"),
+        (row("Dental", loinc="dental"), "Dental: loinc: 'dental' is no LOINC code"),
+        (row("Dental", loinc=None), "Dental: loinc: Field required"),
+        (row("Dental", definition=None), "Dental: definition: Field required"),
+        (row("Dental", definition=""), "Dental: definition: write one line"),
+        (row("Dental", definition="  "), "Dental: definition: write one line"),
+        (row("Dental", definition="<b>x</b>"), "Dental: definition: write one line"),
+        (row("Dental", includes=["a\u001b[31m"]), "Dental: includes.0: write one line"),
+        (row("Dental", includes="fillings"), "Dental: includes: Input should be a valid tuple"),
+        (row("Dental", colour="red"), "Dental: colour: Extra inputs are not permitted"),
+        (row("Clinical Note"), "Clinical Note: this is one of evalkit's five types"),
+        (row("other"), "other: this is one of evalkit's five types"),
+        (row("clinical-note"), "clinical-note: this is one of evalkit's five types"),
+        (row("Cannot tell"), "Cannot tell: this name is used twice or stands for no type"),
+        (row("<script>alert(1)</script>"), "a name has 2 to 40 letters"),
+        (row("Note; 3-4 Other"), "a name has 2 to 40 letters"),
+        (row("Note\u001b[31m"), r"Note\\x1b\[31m: a name has 2 to 40 letters"),
+        (row("x" * 41), "a name has 2 to 40 letters"),
+        (row("7 days"), "begins with a letter"),
+        ("Dental = 3\n", "Dental: Input should be"),
+        ("[[Dental]]\ndefinition = 'x'\n", "Dental: Input should be"),
+        ("[Dental\n", "it is not valid TOML: .*line 1"),
+        ("[" * 100_000, "it is not valid TOML"),
+    ],
+)
+def test_bad_types_file_error_names_file_row_and_remedy(text: str, named: str, tmp_path: Path) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(UsageError, match=named) as refused:
+        load_own_types(path)
+    assert (refused.value.code, path in refused.value.message, bool(refused.value.remedy)) == ("TYPES-FILE", True, True)
+    assert refused.value.message.isprintable()
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "pipe", "binary", "large"])
+def test_unreadable_types_file_is_refused_at_once(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "types.toml"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind != "missing":
+        path.write_bytes(b"\xff\x00" if kind == "binary" else b"#" * 300_000)
+    with pytest.raises(UsageError, match=str(path)):
+        load_own_types(str(path))
+
+
+def test_settings_put_the_own_types_in_force(tmp_path: Path) -> None:
+    path = write(tmp_path, OPERATIVE)
+    assert Settings.load(types_file=path, foreign_types={"OP": "Operative Note"}).foreign_types == {
+        "OP": "Operative Note"
+    }
+    with pytest.raises(UsageError, match=r"foreign_types\.OP: Operativ Note is no document type"):
+        Settings.load(types_file=path, foreign_types={"OP": "Operativ Note"})
+
+
+def test_output_folder_keeps_the_types_of_its_run(tmp_path: Path) -> None:
+    folder = open_output_folder(tmp_path / "output")
+    store_own_types(folder, write(tmp_path, OPERATIVE))
+    use_own_types({})
+    assert "Operative Note" not in list_type_names()
+    open_output_folder(tmp_path / "output")
+    assert "Operative Note" in list_type_names()
+    store_own_types(folder, write(tmp_path, row("Dental")))
+    assert list_type_names()[5:] == ["Dental"]
+
+
+def test_requests_to_models_follow_the_types_in_force(tmp_path: Path) -> None:
+    five = (json.dumps(build_answer_schema()), render_judging_guide())
+    use_own_types(load_own_types(write(tmp_path, OPERATIVE)))
+    six = (json.dumps(build_answer_schema()), render_judging_guide())
+    assert ['"Operative Note"' in six[0], "Operative Note: A surgeon's account." in six[1]] == [True, True]
+    use_own_types({})
+    assert (json.dumps(build_answer_schema()), render_judging_guide()) == five
