@@ -19,6 +19,7 @@ from places import in_bucket, open_folder
 
 import evalkit
 from evalkit.errors import NotFound, RunStopped, UsageError
+from evalkit.evaluation import study
 from evalkit.pipeline import extract
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import purge
@@ -412,7 +413,8 @@ def test_the_cron_line_reads_what_arrived_since(inbox: Path, samples: Path, tmp_
     os.utime(inbox / "doc2_6.pdf", (1, 1))
     arrived = tick()
     assert {document["doc_id"]: document["resumed"] for document in arrived["documents"]} == {
-        **{"quest_cbc": True, DOC: True},
+        "quest_cbc": True,
+        DOC: True,
         "doc2_6": False,
     }
     assert len(read_run_records(open_folder(tmp_path / "work"))) == 1  # a watched folder is one run
@@ -448,3 +450,14 @@ def test_systemd_accepts_the_service_and_the_timer(tmp_path: Path) -> None:
     (tmp_path / "evalkit-inbox.timer").write_text(timer.replace("*:0/5", "sometimes"))
     checked = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
     assert "evalkit-inbox.timer" in checked.stderr
+
+
+def test_an_idle_run_reads_the_study_once(inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output, reads = tmp_path / "output", []
+    (output / "reviews").mkdir(parents=True)
+    read = study.read_folder_study
+    monkeypatch.setattr(study, "read_folder_study", lambda folder: reads.append(folder) or read(folder))
+    for expected in (2, 3):  # the first run decides documents between its two looks
+        (output / "results").mkdir(exist_ok=True)
+        assert evalkit_command("run", inbox, "--output", output).returncode == 0
+        assert len(reads) == expected
