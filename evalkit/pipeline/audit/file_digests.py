@@ -229,16 +229,12 @@ class FolderComparison:
         self._output_folder, self._recorded = output_folder, recorded
         self._hasher = FileNameHasher(output_folder)
         self._present = compute_folder_digests(output_folder, self._hasher)
-        self._past_folder = PastOutputFolder(output_folder, recorded, self._hasher)
+        #: The output folder as it was when the digests were taken.
+        self.past_folder = PastOutputFolder(output_folder, recorded, self._hasher)
         self._added = self._present.files.keys() - recorded.files.keys()
         self._reviewed_since = {_get_document_hash(name) for name in self._added if name.startswith(REVIEWS_FOLDER)}
         self._reviewed_cases = {name.split("/")[1] for name in recorded.files if name.startswith(REVIEWS_FOLDER)}
         self._new_purges = self._read_new_purges()
-
-    @property
-    def past_folder(self) -> PastOutputFolder:
-        """The output folder as it was when the digests were taken."""
-        return self._past_folder
 
     def _read_new_purges(self) -> list[PurgeRecord]:
         old_count = self._recorded.count_by_folder()[PURGE_RECORDS_FOLDER]
@@ -274,7 +270,7 @@ class FolderComparison:
                 notes.append(f"{name} was changed, as the purge of a document that it lists does")
             elif not is_gone and name in _GROWING_FILES:
                 changed += self._compare_entries(name, notes)
-            elif folder in (GROUND_TRUTH_FOLDER, TEMPLATES_FOLDER) and self._is_reviewed_since(name):
+            elif folder in (GROUND_TRUTH_FOLDER, TEMPLATES_FOLDER) and _get_document_hash(name) in self._reviewed_since:
                 pass  # it follows from the reviews, and `verify_integrity` compares it with them
             elif not (folder == PACKETS_FOLDER and self._is_packet_explained(name, shown_name, is_gone=is_gone)):
                 what = "it is missing" if is_gone else "it was changed"
@@ -285,9 +281,6 @@ class FolderComparison:
     def _is_draw_of_purge(self, name: str) -> bool:
         number = int(PurePath(name).stem)
         return any(draw.draw == number for record in self._new_purges for draw in record.draws)
-
-    def _is_reviewed_since(self, name: str) -> bool:
-        return _get_document_hash(name) in self._reviewed_since
 
     def _compare_entries(self, name: str, notes: list[str]) -> Iterator[IntegrityFault]:
         recorded, present = (Counter(digests.entries.get(name, ())) for digests in (self._recorded, self._present))
@@ -318,7 +311,7 @@ class FolderComparison:
             stored = self._output_folder.read_json(shown_name, max_schema_version=10**6)
         except EvalkitError:
             return False
-        is_same = compute_file_digest(self._past_folder.read_bytes(shown_name)) == self._recorded.files[name]
+        is_same = compute_file_digest(self.past_folder.read_bytes(shown_name)) == self._recorded.files[name]
         return is_same and (stored.get("review_status") == "completed") == (status == "completed")
 
 
