@@ -42,6 +42,11 @@ _IDENTIFIER_LABELS = {
 }
 
 
+#: The traits of a ``PagePane`` that another file resets: they depend on the page on screen or on the draft.
+_RESET_TRAITS = (
+    *("page", "marks", "frames", "issue_id", "note", "missing", "held", "hits", "found_for"),
+    *("can_separate", "can_quote", "offer", "quotes", "doubts"),
+)
 #: The most pictures that one message may request; more would delay the answer to the next press.
 _MAX_IMAGES_PER_MESSAGE = 40
 
@@ -131,19 +136,21 @@ class PagePane(PressCounter, TypesWidget):
         """Replace the file on screen; no page is shown until ``show_page``."""
         self._sent_pages.clear()
         self._bundle = bundle
-        with self.hold_sync():
-            self.version, self.total, self.segments = view_token, bundle.total_pages, segments
-            self.page, self.marks, self.frames, self.issue_id, self.note = 0, [], {}, "", ""
-            self.missing, self.held, self.hits, self.found_for = {}, {}, [], ""
-            ranges = [page_range for person in list_page_ranges_by_person(bundle) for page_range in person]
-            self.strips = [
+        ranges = [page_range for person in list_page_ranges_by_person(bundle) for page_range in person]
+        self.set_traits(
+            version=view_token,
+            total=bundle.total_pages,
+            segments=segments,
+            strips=[
                 _render_patient_banner(page, banner, ranges)
                 for page, banner in enumerate(build_patient_banners(bundle), 1)
-            ]
-            self.can_separate, self.can_quote, self.offer, self.quotes, self.doubts = False, False, {}, [], []
-            self.headings = [extract_page_heading(page) for page in bundle.pages]
-            self.statuses = [_PAGE_STATUS_WORDS.get(page.status, "") for page in bundle.pages]
-            self.evidence, self.seen = list(evidence_pages), list(seen_pages)
+            ],
+            headings=[extract_page_heading(page) for page in bundle.pages],
+            statuses=[_PAGE_STATUS_WORDS.get(page.status, "") for page in bundle.pages],
+            evidence=list(evidence_pages),
+            seen=list(seen_pages),
+            **{name: trait.default(self) for name, trait in self.traits().items() if name in _RESET_TRAITS},
+        )
 
     def show_page(
         self,
@@ -157,8 +164,7 @@ class PagePane(PressCounter, TypesWidget):
         """Show a page with highlights; send its picture unless the browser has it already."""
         if not is_cached_in_browser and not self._is_image_in_browser(page):
             self._render_and_send_image("page", page, render_image)
-        with self.hold_sync():
-            self.page, self.marks, self.issue_id = page, marks, target_id
+        self.set_traits(page=page, marks=marks, issue_id=target_id)
 
     def send_requested_images(
         self, image_size: PageImageSize, message: Mapping[str, Any], images: PdfPageRenderer
@@ -182,13 +188,12 @@ class PagePane(PressCounter, TypesWidget):
 
     def show_search_hits(self, text: str, search_hits: Sequence[SearchHit]) -> None:
         """Show the boxes of the places where a searched text was found."""
-        with self.hold_sync():
-            self.found_for = text
-            self.hits = [
-                {"page": box[0], "x0": box[1], "y0": box[2], "x1": box[3], "y1": box[4], "hit": hit_index}
-                for hit_index, boxes in enumerate(search_hits)
-                for box in boxes
-            ]
+        hits = [
+            {"page": box[0], "x0": box[1], "y0": box[2], "x1": box[3], "y1": box[4], "hit": hit_index}
+            for hit_index, boxes in enumerate(search_hits)
+            for box in boxes
+        ]
+        self.set_traits(found_for=text, hits=hits)
 
     def _is_image_in_browser(self, page: int) -> bool:
         is_reported = self.held.get("version") == self.version and page in self.held.get("pages", ())

@@ -47,17 +47,23 @@ class QueuePanel(ScreenWidget):
     def show_queue_page(self, queue_page: QueuePage, notice: str = "") -> None:
         """Show a page of the queue, with a sentence about the last event."""
         page_fields = asdict(queue_page)
-        with self.hold_sync():
-            self.rows = list(page_fields["rows"])
-            self.counts = {
+        self.set_traits(
+            rows=list(page_fields["rows"]),
+            counts={
                 count_name: page_fields[count_name]
                 for count_name in ("pending", "in_review", "deferred", "done_today", "done_by_me", "drawn")
-            }
-            self.facets, self.view, self.matching = page_fields["facets"], page_fields["view"], queue_page.matching
-            self.drawn_since, self.next_case_id = queue_page.drawn_since or "", queue_page.next_case_id
-            self.tasks, self.replies, self.recent = list(queue_page.tasks), list(page_fields["replies"]), []
-            self.only_looks = READ_ONLY_SENTENCE if queue_page.is_read_only else ""
-            self.notice = notice
+            },
+            facets=page_fields["facets"],
+            view=page_fields["view"],
+            matching=queue_page.matching,
+            drawn_since=queue_page.drawn_since or "",
+            next_case_id=queue_page.next_case_id,
+            tasks=list(queue_page.tasks),
+            replies=list(page_fields["replies"]),
+            recent=[],
+            only_looks=READ_ONLY_SENTENCE if queue_page.is_read_only else "",
+            notice=notice,
+        )
 
 
 class FaultPanel(ScreenWidget):

@@ -32,6 +32,12 @@ class ScreenWidget(anywidget.AnyWidget):
         self._require_known_name(name)
         super().__setattr__(name, setting)
 
+    def set_traits(self, **traits: Any) -> None:
+        """Set several traits, which the browser receives together as one message."""
+        with self.hold_sync():
+            for name, setting in traits.items():
+                setattr(self, name, setting)
+
     @classmethod
     def _require_known_name(cls, name: str) -> None:
         if not name.startswith("_") and not hasattr(cls, name):

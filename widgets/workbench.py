@@ -18,6 +18,7 @@ from typing import Any
 import ipywidgets
 import traitlets
 
+from evalkit.core.wording import format_count
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PdfPageRenderer
 from evalkit.documents.search import find_text_in_document
@@ -307,21 +308,20 @@ class Workbench:
         self._forget_case()
         queue_page = self.review_session.load_queue_page()
         self.queue_panel.show_queue_page(queue_page, notice)
-        with self.bar.hold_sync():
-            self.bar.title = self.bar.subtitle = self.bar.address = ""
-            self._show_role(queue_page.role)
-            self._show_progress()
+        self._show_role(queue_page.role)
+        self.bar.set_traits(title="", subtitle="", address="", **self._render_progress())
         self.content_box.children = [self.queue_panel]
 
     def _show_fault(self, error: EvalkitError, retry_message: Message) -> None:
         """Show the error screen; "Try again" handles ``retry_message`` once more."""
         self._retry_message = retry_message
-        with self.fault_panel.hold_sync():
-            self.fault_panel.what = _PLAIN_SENTENCE_BY_CODE.get(error.code, "This cannot be shown.")
-            self.fault_panel.reason, self.fault_panel.error_id = str(error), log_traceback_and_create_id(error)
-            self.fault_panel.has_queue = self._review_session is not None
-        with self.bar.hold_sync():
-            self.bar.title = self.bar.subtitle = self.bar.address = ""
+        self.fault_panel.set_traits(
+            what=_PLAIN_SENTENCE_BY_CODE.get(error.code, "This cannot be shown."),
+            reason=str(error),
+            error_id=log_traceback_and_create_id(error),
+            has_queue=self._review_session is not None,
+        )
+        self.bar.set_traits(title="", subtitle="", address="")
         self.content_box.children = [self.fault_panel]
 
     def retry_failed_action(self, _: Message) -> None:
@@ -332,11 +332,14 @@ class Workbench:
     def _show_role(self, role: ReviewerRole) -> None:
         self.bar.role = "" if role == "expert" else role
 
-    def _show_progress(self) -> None:
+    def _render_progress(self) -> dict[str, Any]:
         progress = self.review_session.measure_progress()
-        self.bar.done, self.bar.total = progress.done_by_me, progress.open_count
-        median_seconds = progress.median_seconds
-        self.bar.median = "" if median_seconds is None else f"{int(median_seconds) // 60}:{int(median_seconds) % 60:02}"
+        minutes, seconds = divmod(int(progress.median_seconds or 0), 60)
+        return {
+            "done": progress.done_by_me,
+            "total": progress.open_count,
+            "median": "" if progress.median_seconds is None else f"{minutes}:{seconds:02}",
+        }
 
     def change_queue_query(self, message: Message) -> None:
         """Show the queue for a new search, filter, order or page."""
@@ -388,17 +391,17 @@ class Workbench:
         self._page_images, self._pages_unavailable_reason = open_page_images(self._output_folder, case.bundle)
         self._opened_case_count += 1
         token = f"{case_id}:{self._opened_case_count}"
-        with self.bar.hold_sync():
-            self.bar.address, self.bar.title = compute_case_address(case_id), packet.pdf_filename
-            mail_path = find_mail_path(Path(case.bundle.file_path))
-            self.bar.subtitle = (
-                ("1 page" if packet.total_pages == 1 else f"{packet.total_pages} pages")
-                + (f" · {packet.review_reason}" if packet.review_reason != "escalated" else "")
-                + (f" · attached to {mail_path.name}" if mail_path else "")
-            )
-            self._show_progress()
-        with self.segment_editor.hold_sync():  # a late press for the previous case must not apply to this one
-            self.segment_editor.token, self.segment_editor.segments, self.segment_editor.problem = "", [], ""
+        mail_path = find_mail_path(Path(case.bundle.file_path))
+        self.bar.set_traits(
+            address=compute_case_address(case_id),
+            title=packet.pdf_filename,
+            subtitle=format_count(packet.total_pages, "page")
+            + (f" · {packet.review_reason}" if packet.review_reason != "escalated" else "")
+            + (f" · attached to {mail_path.name}" if mail_path else ""),
+            **self._render_progress(),
+        )
+        # A late press for the previous case must not apply to this one.
+        self.segment_editor.set_traits(token="", segments=[], problem="")
         self.page_pane.show_document(
             token,
             case.bundle,
@@ -557,39 +560,46 @@ class Workbench:
         controller, case, draft, editor = self.controller, self.case, self.draft, self.segment_editor
         self.page_pane.segments = segments = controller.build_ribbon_segments()
         self.page_pane.quotes = editor.quotes = [quote.model_dump(mode="json") for quote in draft.evidence]
-        with editor.hold_sync():
-            editor.token = self.page_pane.version
-            is_kept = case.closing_review is not None and not self._has_expert_answer()
-            labels = DECISION_LABELS | dict(controller.labels) | ({"correct": "Keep mine and next"} if is_kept else {})
-            editor.has_segments, editor.labels = controller.has_segments, labels
-            editor.unmet, editor.unmet_sums = controller.describe_unmet(), draft.unmet_sums
-            editor.segments = segments
-            editor.dominant = draft.dominant_type.value if draft.dominant_type else None
-            editor.mixture = [
+        is_kept = case.closing_review is not None and not self._has_expert_answer()
+        is_asked = case.second_opinion_reason or (case.deferral and case.deferral.reviewer != self._reviewer)
+        editor.set_traits(
+            token=self.page_pane.version,
+            has_segments=controller.has_segments,
+            labels=DECISION_LABELS | dict(controller.labels) | ({"correct": "Keep mine and next"} if is_kept else {}),
+            unmet=controller.describe_unmet(),
+            unmet_sums=draft.unmet_sums,
+            segments=segments,
+            dominant=draft.dominant_type.value if draft.dominant_type else None,
+            mixture=[
                 {"type": document_type, "percent": round(100 * share, 2)}
                 for document_type, share in case.compute_mixture_after_review(draft)
-            ]
-            editor.notes = draft.notes
-            editor.is_changed = case.has_expert_changes(draft)
-            editor.is_blind, editor.is_locked = case.is_blind, self._is_locked
-            editor.can_correct = controller.can_correct()
-            editor.why_not = self._pages_unavailable_reason or controller.explain_block() or ""
-            editor.issue_id, editor.issue_notes = controller.get_open_issue_id(), draft.issue_notes
-            editor.record = [] if case.is_locked else [asdict(line) for line in case.describe_record(draft)]
-            editor.can_ask = not case.is_locked and get_base_case_id(case.packet.case_id) == case.packet.case_id
-            is_asked = case.second_opinion_reason or (case.deferral and case.deferral.reviewer != self._reviewer)
-            editor.can_reply = bool(is_asked) and not case.is_locked
-            editor.undo = self._describe_undo()
+            ],
+            notes=draft.notes,
+            is_changed=case.has_expert_changes(draft),
+            is_blind=case.is_blind,
+            is_locked=self._is_locked,
+            can_correct=controller.can_correct(),
+            why_not=self._pages_unavailable_reason or controller.explain_block() or "",
+            issue_id=controller.get_open_issue_id(),
+            issue_notes=draft.issue_notes,
+            record=[] if case.is_locked else [asdict(line) for line in case.describe_record(draft)],
+            can_ask=not case.is_locked and get_base_case_id(case.packet.case_id) == case.packet.case_id,
+            can_reply=bool(is_asked) and not case.is_locked,
+            undo=self._describe_undo(),
+        )
         self._update_panel()
 
     def _update_panel(self) -> None:
         draft, panel = self.draft, self.controller.panel
         with panel.hold_sync():
-            panel.seen = [*draft.fields_seen, *draft.evidence_seen]
-            panel.verdicts = {
-                issue_verdict.issue_id: {"verdict": issue_verdict.verdict} for issue_verdict in draft.issue_verdicts
-            }
-            panel.notes, panel.is_locked = draft.issue_notes, self._is_locked
+            panel.set_traits(
+                seen=[*draft.fields_seen, *draft.evidence_seen],
+                verdicts={
+                    issue_verdict.issue_id: {"verdict": issue_verdict.verdict} for issue_verdict in draft.issue_verdicts
+                },
+                notes=draft.issue_notes,
+                is_locked=self._is_locked,
+            )
             self.controller.render_draft()
 
     def _describe_undo(self) -> str:

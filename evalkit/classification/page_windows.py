@@ -27,6 +27,7 @@ from evalkit.classification.v2_consistency import (
     choose_overall_type,
     get_stated_beginning_probabilities,
 )
+from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity
 
@@ -174,10 +175,6 @@ def _join_self_evaluations(answers: Sequence[ClassificationOutput]) -> str | dic
     }
 
 
-def _list_composition_types(segment: Segment) -> set[DocumentType]:
-    return {presence.document_type for presence in segment.segment_composition}
-
-
 def _drop_pages_before(segment: Segment, page: int) -> Segment:
     dropped_count = page - segment.start_page
     return segment.model_copy(
@@ -186,42 +183,31 @@ def _drop_pages_before(segment: Segment, page: int) -> Segment:
 
 
 def _join_segments(segment: Segment, continuation: Segment) -> Segment:
-    page_count = segment.segment_page_count + continuation.segment_page_count
-    page_weights = [
-        max(part_segment.end_page - part_segment.start_page + 1, 1) for part_segment in (segment, continuation)
-    ]
+    parts = segment, continuation
+    page_weights = [max(part.end_page - part.start_page + 1, 1) for part in parts]
+    presences_by_type = group_pairs(
+        (presence.document_type, (presence, weight / sum(page_weights)))
+        for part, weight in zip(parts, page_weights, strict=True)
+        for presence in part.segment_composition
+    )
     is_same_type = segment.dominant_type is continuation.dominant_type
     return segment.model_copy(
         update={
             "end_page": continuation.end_page,
-            "segment_page_count": page_count,
+            "segment_page_count": segment.segment_page_count + continuation.segment_page_count,
             "dominant_type": segment.dominant_type if is_same_type else None,
             "reasoning": " ".join(filter(None, (segment.reasoning, continuation.reasoning))),
             "segment_composition": tuple(
-                _join_presences(
-                    kind,
-                    [
-                        (part_segment, weight / sum(page_weights))
-                        for part_segment, weight in zip((segment, continuation), page_weights, strict=True)
-                    ],
-                )
-                for kind in DocumentType
-                if kind in _list_composition_types(segment) | _list_composition_types(continuation)
+                _join_presences(presences_by_type[kind]) for kind in DocumentType if kind in presences_by_type
             ),
         }
     )
 
 
-def _join_presences(kind: DocumentType, weighted_segments: Sequence[tuple[Segment, float]]) -> TypePresence:
-    weighted_presences = [
-        (presence, weight)
-        for segment, weight in weighted_segments
-        for presence in segment.segment_composition
-        if presence.document_type is kind
-    ]
+def _join_presences(weighted_presences: Sequence[tuple[TypePresence, float]]) -> TypePresence:
     levels = list(PresenceLevel)
     return TypePresence(
-        document_type=kind,
+        document_type=weighted_presences[0][0].document_type,
         presence_level=min((type_presence.presence_level for type_presence, _ in weighted_presences), key=levels.index),
         confidence=max(type_presence.confidence for type_presence, _ in weighted_presences),
         segment_share=round(

@@ -103,14 +103,12 @@ def compute_patient_keys_by_page_range(
 
     A segment's patient is the person of most of its pages. ``persons``: all persons of the file.
     """
-    patient_keys_by_page_range: dict[PageRange, PatientKeys | None] = {}
-    for segment in answer.segments:
-        page_range = segment.start_page, segment.end_page
-        owner = find_page_range_owner(persons, *page_range)
-        patient_keys_by_page_range[page_range] = (
-            _compute_keys(owner, owner.list_pages(*page_range), salt) if owner else None
-        )
-    return patient_keys_by_page_range
+    page_ranges = [(segment.start_page, segment.end_page) for segment in answer.segments]
+    owners = [find_page_range_owner(persons, *page_range) for page_range in page_ranges]
+    return {
+        page_range: _compute_keys(owner, owner.list_pages(*page_range), salt) if owner else None
+        for page_range, owner in zip(page_ranges, owners, strict=True)
+    }
 
 
 def list_person_keys(person: FilePerson, salt: bytes) -> set[str]:

@@ -12,10 +12,10 @@ from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
     Evidence,
-    MixtureEntry,
     PresenceLevel,
     Segment,
     TypePresence,
+    compute_mixture,
 )
 from evalkit.classification.traps import Trap, TrapExample, Traps
 from evalkit.classification.v3_traps import V3TrapDetector
@@ -112,10 +112,6 @@ def _build_example_bundle(example: TrapExample) -> DocumentBundle:
 def _build_example_classification(trap: Trap, example: TrapExample) -> ClassificationOutput:
     claimed_type = trap.get_claimed_type(example)
     evidence = (Evidence(snippet=example.quote, page=1),) if example.quote else ()
-
-    def get_presence_level(kind: DocumentType) -> PresenceLevel:
-        return example.level if kind is claimed_type else PresenceLevel.NO_EVIDENCE
-
     segment = Segment(
         segment_index=1,
         start_page=1,
@@ -125,7 +121,7 @@ def _build_example_classification(trap: Trap, example: TrapExample) -> Classific
         segment_composition=tuple(
             TypePresence(
                 document_type=kind,
-                presence_level=get_presence_level(kind),
+                presence_level=example.level if kind is claimed_type else PresenceLevel.NO_EVIDENCE,
                 confidence=0.9 * (kind is claimed_type),
                 segment_share=float(kind is claimed_type),
                 top_evidence=evidence if kind is claimed_type else (),
@@ -133,19 +129,10 @@ def _build_example_classification(trap: Trap, example: TrapExample) -> Classific
             for kind in DocumentType
         ),
     )
-    mixture = tuple(
-        MixtureEntry(
-            document_type=kind,
-            presence_level=get_presence_level(kind),
-            confidence=0.9 * (kind is claimed_type),
-            overall_share=float(kind is claimed_type),
-        )
-        for kind in DocumentType
-    )
     return ClassificationOutput(
         dominant_type_overall=claimed_type,
         number_of_segments=1,
         segments=(segment,),
-        document_mixture=mixture,
+        document_mixture=compute_mixture([segment]),
         vendor_signals=(example.vendor,) if example.vendor else (),
     )

@@ -19,12 +19,12 @@ from string import Formatter
 from typing import Annotated, Any, ClassVar, Literal
 
 import regex
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
 from evalkit.classification.schema import DocumentType, PresenceLevel
-from evalkit.classification.vendors import SearchableName, load_vendor_rows
+from evalkit.classification.vendors import SearchableName, Vendor, load_vendor_rows
 from evalkit.core.package_tables import load_package_table
-from evalkit.core.records import describe_first_row_error
+from evalkit.core.records import StrictRecord, describe_first_row_error
 from evalkit.core.safe_io import read_regular_file
 from evalkit.documents.furniture import load_furniture
 from evalkit.errors import UsageError
@@ -89,11 +89,7 @@ TrapScope = Literal["evidence", "page", "segment", "document"]
 _PLACEHOLDERS = frozenset({"type", "level", "page", "found"})
 
 
-class _TrapModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TrapExample(_TrapModel):
+class TrapExample(StrictRecord):
     """Example of a row: a page, and the claim about it that V3 checks.
 
     Fields that are left out have the usual values of this kind of row.
@@ -142,7 +138,7 @@ _PatternText = Annotated[str, Field(min_length=1), AfterValidator(_check_pattern
 _TrapExamples = Annotated[tuple[TrapExample, ...], Field(min_length=1)]
 
 
-class Trap(_TrapModel):
+class Trap(StrictRecord):
     """Row of the table: pattern, owner, severity, and examples that test it."""
 
     example_field: ClassVar[str]
@@ -187,6 +183,10 @@ class Trap(_TrapModel):
         """Regular expressions that the row searches."""
         return ()
 
+    def find_match(self, text: str) -> str | None:
+        """Find the first match of the row's first expression in the text, as it is written there."""
+        return find_first_match_with_timeout(self.patterns[0], text)
+
     def get_claimed_type(self, example: TrapExample) -> DocumentType:
         """Return the type that the claim about the example names."""
         return example.type or self.default_type or DocumentType.OTHER
@@ -205,16 +205,13 @@ class _TemplateValues(dict[str, object]):
         return "–"
 
 
-class RoutineVendorTrap(Trap):
+class RoutineVendorTrap(Trap, Vendor):
     """Row of trap 1: a laboratory of routine tests, with its genomic assays."""
 
     example_field = "vendor"
     allowed_scopes = ("segment",)
     default_type = DocumentType.GENOMIC_REPORT
 
-    name: SearchableName
-    names: tuple[SearchableName, ...] = Field(min_length=1)
-    short_names: tuple[SearchableName, ...] = ()
     genomic_assays: tuple[SearchableName, ...]
 
 
@@ -253,10 +250,6 @@ class AdministrativePhraseTrap(_PrefilteredTrap):
         words = r"\s+".join(re.escape(word) for word in self.phrase.split())
         return (self.pattern or rf"(?<!\w){words}s?(?!\w)",)
 
-    def find_match(self, text: str) -> str | None:
-        """Find the first match in the text, as it is written there."""
-        return find_first_match_with_timeout(self.patterns[0], text)
-
 
 class _PatternTrap(Trap):
     name: SearchableName
@@ -266,10 +259,6 @@ class _PatternTrap(Trap):
     def patterns(self) -> tuple[str, ...]:
         """Regular expression of the row."""
         return (self.pattern,)
-
-    def find_match(self, text: str) -> str | None:
-        """Find the first match in the text, as it is written there."""
-        return find_first_match_with_timeout(self.pattern, text)
 
 
 class PageFurnitureTrap(_PatternTrap):
@@ -357,7 +346,7 @@ class HiddenTextTrap(Trap):
     notable: int = Field(ge=1)
 
 
-class Traps(_TrapModel):
+class Traps(StrictRecord):
     """All rows of V3's traps, by kind."""
 
     version: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache, partial
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -27,24 +27,14 @@ def _require_letters(name: str) -> str:
 SearchableName = Annotated[str, AfterValidator(_require_letters)]
 
 
-class VendorNames(Protocol):
-    """Names by which a laboratory is found in a text."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names that mean nothing but this laboratory."""
-
-    @property
-    def short_names(self) -> tuple[str, ...]:
-        """Names that are also ordinary words, and count only in letterheads or similar."""
-
-
 class Vendor(StrictRecord):
     """Laboratory of ``vendors.toml``: canonical name, and names in texts."""
 
     name: SearchableName
     names: tuple[SearchableName, ...] = Field(min_length=1)
+    """Names that mean nothing but this laboratory."""
     short_names: tuple[SearchableName, ...] = ()
+    """Names that are also ordinary words, and count only in letterheads or similar."""
 
 
 class _VendorTable(StrictRecord):
@@ -90,7 +80,7 @@ def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
     return vendors
 
 
-def is_signal_of_vendor(vendor: VendorNames, signal: str) -> bool:
+def is_signal_of_vendor(vendor: Vendor, signal: str) -> bool:
     """Return True if a vendor signal contains a name or short name of the laboratory."""
     return (
         next(iter_name_spans((*vendor.names, *vendor.short_names), blank_web_and_mail_addresses(signal)), None)
@@ -98,7 +88,7 @@ def is_signal_of_vendor(vendor: VendorNames, signal: str) -> bool:
     )
 
 
-def find_vendor_mentions(vendor: VendorNames, text: str) -> Iterator[tuple[int, int]]:
+def find_vendor_mentions(vendor: Vendor, text: str) -> Iterator[tuple[int, int]]:
     """Yield the places (start, end) where the text names the laboratory.
 
     Web and mail addresses are left out. A short name counts only at the beginning of a letterhead's line, or in a line that

@@ -31,7 +31,7 @@ app = typer.Typer(
     "`evalkit docs` lists the documentation.",
 )
 for command in (
-    *(maintenance.samples, run.run, run.extract),
+    *(maintenance.samples, run.run, run.runs, run.extract),
     *(templates.build_template, templates.review_template, templates.apply_template),
     *(review.queue, review.show, review.review),
     *(

@@ -44,11 +44,11 @@ def export(
         ),
     ] = None,
     file_format: Annotated[
-        Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir"],
+        Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir", "xlsx"],
         typer.Option(
             "--format",
             help="Format of the data. folder: a data card and a file per part; labelstudio: tasks, page pictures and "
-            "config; fhir: a FHIR R4 Bundle per file.",
+            "config; fhir: a FHIR R4 Bundle per file; xlsx: queue, issues, fields, truth and report.",
         ),
     ] = "jsonl",
     level: Annotated[
@@ -65,12 +65,10 @@ def export(
         ),
     ] = False,
     split: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            min=0,
-            max=1,
-            metavar="SHARE",
-            help="Share (0 to 1) of the data for training; the rest is for testing. A patient is never in both.",
+            metavar="SHARE[,SHARE]",
+            help="Shares (0 to 1) for training and validation; the rest is for testing. A patient is never in two parts.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random split; another seed divides differently.")] = 0,
@@ -80,10 +78,12 @@ def export(
 ) -> None:
     """Export the ground truth as a data set.
 
-    Example: evalkit export --format folder --to dataset --level page --split 0.8 --deidentify
+    Example: evalkit export --format folder --to dataset --level page --split 0.7,0.15 --deidentify
     """
     from evalkit.evaluation.export import export_ground_truth
+    from evalkit.evaluation.splitting import parse_split_shares
 
+    documents_by_part: dict[str, int] = {}
     row_count = export_ground_truth(
         open_existing_output(output).root,
         to,
@@ -91,12 +91,18 @@ def export(
         level=level,
         silver=silver,
         deidentify=deidentify,
-        split=None if split is None else {"train": split, "test": 1 - split},
+        split=None if split is None else parse_split_shares(split),
         seed=seed,
         with_text=with_text,
+        report_split=documents_by_part.update,
     )
+    total = sum(documents_by_part.values()) or 1
+    if documents_by_part and not as_json:
+        reached = ", ".join(f"{part} {count} ({count / total:.0%})" for part, count in documents_by_part.items())
+        print_notes(f"Documents in each part: {reached}. Related documents stay together.")
     if to is not None and as_json:
-        print_json({"rows": row_count, "to": str(to), "format": file_format, "level": level})
+        outcome = {"rows": row_count, "to": str(to), "format": file_format, "level": level}
+        print_json(outcome | ({"documents_by_part": documents_by_part} if documents_by_part else {}))
     elif to is not None:
         print_notes(f"{row_count} rows written to {to}")
 
@@ -302,22 +308,26 @@ def _draw_attention_checks(output_folder: OutputFolder, number: int, *, drawn_at
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="Output folder or bucket of a run.")],
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="Name of a run (`evalkit runs`), or an output folder or bucket.")
+    ],
     b: Annotated[
-        str, typer.Argument(metavar="B", help="Output folder or bucket of another run over the same documents.")
+        str, typer.Argument(metavar="B", help="Another run over the same documents, or its folder or bucket.")
     ],
     truth: TruthOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket of the named runs")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two runs, document by document.
 
-    Prints which decisions, types and issues changed, and which run was right more often.
+    Prints which decisions, types and issues changed, and which run was right more often. A name of a run goes before a
+    folder of that name; ./NAME is always a folder.
 
-    Example: evalkit compare output output_lean
+    Example: evalkit compare baseline new-prompts
     """
     from evalkit.evaluation.api import compare as compare_runs
 
-    comparison = compare_runs(a, b, truth=truth, settings=load_settings())
+    comparison = compare_runs(a, b, output=output, truth=truth, settings=load_settings())
     print_outcome(render_comparison(comparison), comparison.to_json, as_json=as_json)
     print_notes(*comparison.problems, *comparison.label_warnings)
     raise typer.Exit(1 if comparison.problems else 0)

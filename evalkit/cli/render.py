@@ -68,9 +68,50 @@ def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str]
         yield ConsoleTable(columns, rows)
     yield summary.headline
     yield from _render_usages(summary.by_agent)
-    yield from filter(None, (summary.weights_note, summary.label_hint, summary.setting_hint))
+    notes = (summary.kept_classifications, summary.weights_note, summary.label_hint, summary.setting_hint)
+    yield from filter(None, notes)
     yield summary.timings.format_timing_line(summary.seconds)
-    yield f"Results in {summary.output}. Waiting cases: {format_queue_command(summary.output)}"
+    yield f"Results in {summary.output}, run {summary.run}. Waiting cases: {format_queue_command(summary.output)}"
+
+
+def render_runs(summaries: Sequence[Mapping[str, Any]], by_day: Sequence[Mapping[str, Any]]) -> Iterator[Printable]:
+    """Render a row per run, and one per day and model."""
+    if not summaries:
+        yield "There is no run yet; begin one with: evalkit run PATH"
+        return
+    columns = ("run", "started (UTC)", "documents", "accepted", "escalated", "not read", "decided", "models", "prompts")
+    yield ConsoleTable((*columns, "calls", "US dollars", "seconds"), list(map(_format_run, summaries)))
+    rows = [
+        (
+            row["day"],
+            row["model"],
+            str(row["calls"]),
+            f"{row['tokens']:,}",
+            _format_dollars(row["cost_usd"]),
+            f"{row['seconds']:.1f}",
+        )
+        for row in by_day
+    ]
+    if rows:
+        yield ConsoleTable(("day", "model", "calls", "tokens", "US dollars", "seconds"), rows)
+
+
+def _format_run(summary: Mapping[str, Any]) -> list[str]:
+    models = summary["settings"].get("models", {})
+    return [
+        summary["name"] + ("" if summary["is_complete"] or not models else " (stopped)"),
+        summary["started_at"][:16].replace("T", " "),
+        *(str(summary[name]) for name in ("documents", "accepted", "escalated", "failed", "decided")),
+        ", ".join(dict.fromkeys(filter(None, (models.get("default"), *models.values())))),
+        summary["prompts"],
+        str(summary["calls"]),
+        _format_dollars(summary["cost_usd"]),
+        f"{summary['seconds']:.1f}",
+    ]
+
+
+def _format_dollars(cost_usd: str | None) -> str:
+    return "unknown" if cost_usd is None else f"{Decimal(cost_usd):.4f}"
 
 
 def render_run_estimate(estimate: RunEstimate) -> Iterator[Printable]:
@@ -83,7 +124,7 @@ def render_run_estimate(estimate: RunEstimate) -> Iterator[Printable]:
             f"{row.usage.input_tokens:,}",
             f"{row.usage.output_tokens:,}",
             str(row.images),
-            "unknown" if row.usage.cost_usd is None else f"{Decimal(row.usage.cost_usd):.4f}",
+            _format_dollars(row.usage.cost_usd),
             f"{row.seconds_per_call:.1f}{'' if row.is_time_measured else ' (assumed)'}",
         )
         for row in estimate.rows
@@ -431,12 +472,12 @@ def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
     yield from _render_field_comparison(comparison)
     if not len(comparison.documents_table):
         return
-    versions = [
-        (row["of"], row["a"], row["b"])
-        for row in convert_to_records(comparison.versions_table)
-        if row["of"].startswith("model") or row["a"] != row["b"]
-    ]
-    yield ConsoleTable(("models, and versions that differ", "A", "B"), versions)
+    rows = convert_to_records(comparison.versions_table)
+    shown_rows = [row for row in rows if row["of"].startswith("model") or row["a"] != row["b"]]
+    versions = [(row["of"], row["a"], row["b"]) for row in shown_rows]
+    if not any(of.startswith("prompt") for of, *_ in versions):
+        versions.append(("prompts", *("the same in A and B",) * 2))
+    yield ConsoleTable(("models, prompts, and versions that differ", "A", "B"), versions)
     decisions = [[str(cell) for cell in row] for row in comparison.decision_crosstab.reset_index().to_numpy()]
     yield ConsoleTable(("decision of A, of B →", *comparison.decision_crosstab.columns), decisions)
     if len(comparison.type_changes):

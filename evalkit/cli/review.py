@@ -46,6 +46,10 @@ def show(
             "--why", help="Also show which words speak for and against each type, according to the built-in model."
         ),
     ] = False,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="NAME", help="Show what this run decided, even if later runs decided otherwise."),
+    ] = None,
     output: Annotated[str | None, create_output_option("Folder or bucket of the run")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,12 +59,14 @@ def show(
     """
     from evalkit.classification.document_result import DocumentFailure
     from evalkit.classification.explanation import explain_as_text_lines, explain_segment_types
+    from evalkit.pipeline.run_history import open_run
     from evalkit.pipeline.site_weights import use_weights_in_force
     from evalkit.review.case_files import read_packet
     from evalkit.review.kinds import find_case_kind
     from evalkit.review.shown_documents import read_bundle_as_shown, read_result_as_shown
 
     output_folder = open_existing_output(output)
+    output_folder = open_run(output_folder, run) if run is not None else output_folder
     if find_case_kind(doc_id).case_id_suffix:
         packet = read_packet(output_folder, doc_id)
         blocks, content = render_fields_or_template_case(packet), packet.model_dump(mode="json")

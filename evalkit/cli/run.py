@@ -27,15 +27,17 @@ from evalkit.cli.options import (
     create_output_option,
     format_queue_command,
     load_settings,
+    open_existing_output,
     open_output,
 )
-from evalkit.cli.render import render_extract_summary, render_run_estimate, render_run_summary
+from evalkit.cli.render import render_extract_summary, render_run_estimate, render_run_summary, render_runs
 from evalkit.cli.spending import run_within_budget
 from evalkit.cli.terminal import print_notes, print_outcome
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from evalkit.evaluation.study import Study
     from evalkit.pipeline.batch_execution import BatchSummary
     from evalkit.pipeline.fields_run import ExtractedDocument, ExtractSummary
     from evalkit.pipeline.run_summary import RunSummary
@@ -44,6 +46,14 @@ if TYPE_CHECKING:
 def run(
     paths: PathsArgument,
     output: Annotated[str | None, create_output_option("Folder or bucket to write the results to")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name of the run; if the newest run has it and nothing differs, it is continued.",
+            show_default="date and number",
+        ),
+    ] = None,
     model: ModelOption = None,
     reader: ReaderOption = None,
     profile: ProfileOption = None,
@@ -61,8 +71,12 @@ def run(
         typer.Option(
             metavar="DIR",
             help="Check the classifications {doc_id}.json in this folder instead of asking a model for one.",
+            show_default="those of the run before",
         ),
     ] = None,
+    no_classifications: Annotated[
+        bool, typer.Option("--no-classifications", help="Ask the model, even if the run before had classifications.")
+    ] = False,
     workers: WorkersOption = None,
     executor: ExecutorOption = None,
     fresh: FreshOption = False,
@@ -70,6 +84,14 @@ def run(
         bool, typer.Option("--extract", help="After the classification, also extract the fields of reports and forms.")
     ] = False,
     even_purged: EvenPurgedOption = False,
+    settle: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="For a watched folder: leave files that changed in the last SECONDS for the next run, and accept that there are none.",
+        ),
+    ] = 0,
     yes: YesOption = False,
     no_probe: NoProbeOption = False,
     usd_per_run: UsdPerRunOption = None,
@@ -90,17 +112,20 @@ def run(
 
     options: dict[str, Any] = {
         "output": output,
+        "name": name,
         "model": model,
         "reader": reader,
         "profile": profile,
         "production": production,
         "patients_file": patients,
         "classifications": classifications,
+        "no_classifications": no_classifications,
         "workers": workers,
         "executor": executor,
         "fresh": fresh,
         "extract": with_fields,
         "even_purged": even_purged,
+        "settle_seconds": settle,
         "yes": yes,
         "probe": not no_probe,
     }
@@ -115,10 +140,11 @@ def run(
         with _show_progress_bar() as on_progress:
             return pipeline.run(paths, **options, usd_per_run=limit, on_progress=on_progress)
 
-    _record_monitoring(output, with_certificates=False)  # so that a new brake holds for this run's documents
+    study = _record_monitoring(output, None)  # first, so that a new brake holds for this run's documents
     summary = run_within_budget(run_with_limit, usd_per_run, estimate_run)
     print_outcome(render_run_summary(summary, format_queue_command), partial(summary.to_json, vars), as_json=as_json)
-    _record_monitoring(str(summary.output), with_certificates=True)
+    has_decided = not all(document.resumed for document in summary.documents)
+    _record_monitoring(output, study, reads_again=has_decided, with_certificates=True)
     _exit_with_summary(summary, strict=strict)
 
 
@@ -129,8 +155,13 @@ def _show_progress_bar() -> AbstractContextManager[Any]:
     return show_progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext()
 
 
-def _record_monitoring(output: str | None, *, with_certificates: bool) -> None:
-    """Log and print brakes, releases and certificates that follow from the reviews since the last run."""
+def _record_monitoring(
+    output: str | None, study: Study | None, *, reads_again: bool = True, with_certificates: bool = False
+) -> Study | None:
+    """Log and print brakes, releases and certificates that follow from the reviews since the last run.
+
+    Returns the study with them; None if there is none yet. Only ``reads_again`` reads the folder again.
+    """
     from evalkit.core.clocks import format_zulu_now
     from evalkit.errors import EvalkitError
     from evalkit.evaluation.certificate import record_certificate_changes
@@ -141,27 +172,46 @@ def _record_monitoring(output: str | None, *, with_certificates: bool) -> None:
 
     output_folder, settings = open_output(output), load_settings().certificate
     if not output_folder.has_folder(REVIEWS_FOLDER):  # nobody has answered an audit yet
-        return
+        return None
     try:
         with output_folder.hold_run_lock():
-            now, study = format_zulu_now(), read_folder_study(output_folder)
+            now = format_zulu_now()
+            if study is None or reads_again:
+                study = read_folder_study(output_folder)
             monitored_study = record_brake_changes(output_folder, study, now, settings)
             new_events = list(monitored_study.events[len(study.events) :])
             if with_certificates:
                 new_events += record_certificate_changes(output_folder, monitored_study, now, settings)
     except EvalkitError as error:  # the documents are finished; the next run records the certificates
         print_notes(f"brakes and certificates not recorded: {error}")
-        return
+        return None
     for event in new_events:
         if event.kind == "released":
             print_notes(describe_release(event))
         elif event.kind in ("certified", "certificate_withdrawn"):
-            subject = event.stratum or "all documents"
-            print_notes(
-                f"{'Certified' if event.kind == 'certified' else 'Certificate withdrawn'}: {subject}. {event.facts['statement']}"
-            )
+            what = "Certified" if event.kind == "certified" else "Certificate withdrawn"
+            print_notes(f"{what}: {monitored_study.describe_stratum(event.stratum)}. {event.facts['statement']}")
     if with_certificates:
         print_notes(*map(describe_brake, find_brakes_by_stratum(monitored_study.events).values()))
+    return monitored_study
+
+
+def runs(
+    output: Annotated[str | None, create_output_option("Folder or bucket whose runs are listed")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the runs, and their cost by model.
+
+    Each run with its documents, decisions, models, calls, cost and seconds, oldest first; then calls, cost and seconds of
+    each model by day.
+
+    Example: evalkit runs
+    """
+    from evalkit.pipeline.run_history import read_run_records, tabulate_usage_by_day
+
+    records = read_run_records(open_existing_output(output))
+    summaries, by_day = [record.summarise() for record in records], tabulate_usage_by_day(records)
+    print_outcome(render_runs(summaries, by_day), lambda: {"runs": summaries, "by_day": by_day}, as_json=as_json)
 
 
 def extract(

@@ -13,6 +13,8 @@ from evalkit.documents.readers import FORMATS, SUFFIXES, find_input_format
 from evalkit.documents.source_file import find_mail_path, read_mail, read_source_file
 from evalkit.errors import DocumentError, UsageError
 
+#: Code of the error that there is no file to read.
+NO_INPUT_CODE = "READER-NO-PDFS"
 #: The deepest nesting of mails in mails whose attachments are listed.
 _MAX_MAIL_DEPTH = 5
 _DETECTION_BYTES = 65_536
@@ -48,7 +50,7 @@ def list_input_files(
             if not found_files:
                 raise UsageError(
                     f"no {', '.join(input_format.name for input_format in FORMATS.values())} in the folder {path}",
-                    code="READER-NO-PDFS",
+                    code=NO_INPUT_CODE,
                     remedy=f"Name a folder with {', '.join(SUFFIXES)} files, or the files themselves.",
                 )
         elif path.is_file():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.evaluation.report import EvaluationReport, build_report
 from evalkit.evaluation.run_comparison import RunComparison, compare_studies
-from evalkit.evaluation.study import read_study
+from evalkit.evaluation.study import read_folder_study, read_study, select_run
+from evalkit.pipeline.run_history import read_run_records
 from evalkit.settings import Settings
+from evalkit.store import open_output_folder
 
 
 def report(
@@ -45,13 +48,28 @@ def report(
 
 
 def compare(
-    a: Path | str, b: Path | str, *, truth: Path | str | None = None, settings: Settings | None = None
+    a: Path | str,
+    b: Path | str,
+    *,
+    output: Path | str | None = None,
+    truth: Path | str | None = None,
+    settings: Settings | None = None,
 ) -> RunComparison:
     """Compare two runs over the same documents: what changed, and which was right.
 
-    ``a`` and ``b`` are output folders; ``truth`` is as for :func:`report`. UsageError if a folder has no results.
+    ``a`` and ``b`` are names of runs of ``output`` (None means the folder of the settings), or output folders; a name goes
+    before a folder of that name. ``truth`` is as for :func:`report`. UsageError if a folder has no results.
     """
     settings = settings or Settings.load()
+    runs_folder = open_output_folder(output or settings.output, settings.database)
+    run_names = {record.name for record in read_run_records(runs_folder)}
+    read = partial(read_folder_study, truth=truth, foreign_types=settings.foreign_types)
+    newest = read(runs_folder) if run_names & {a, b} else None
     return compare_studies(
-        *(read_study(output, truth=truth, foreign_types=settings.foreign_types, settings=settings) for output in (a, b))
+        *(
+            select_run(newest, runs_folder, str(name))
+            if newest and name in run_names
+            else read(open_output_folder(name, settings.database))
+            for name in (a, b)
+        )
     )

@@ -327,7 +327,7 @@ def _strip_tags(line: str) -> str:
 def build_dossier(output_folder: OutputFolder, basis: DossierBasis) -> EvaluationReport:
     """Build the sections of a dossier from the records of an output folder."""
     study = read_folder_study(output_folder)
-    events = read_events(output_folder)
+    events = study.events
     name_person = _choose_person_names(study, events, has_names=basis.has_reviewer_names)
     simulated_warning = SIMULATED_WARNING.format(count=study.simulated_review_count, of=len(study.reviews))
     warnings = [
@@ -345,9 +345,9 @@ def build_dossier(output_folder: OutputFolder, basis: DossierBasis) -> Evaluatio
             _build_versions_section(study, basis),
             _build_validation_section(study),
             _build_certificate_section(study, events, name_person),
-            _build_log_section("drift", "Drift and brake", _DRIFT_TEXT, events, ("braked", "released"), name_person),
+            _build_log_section("drift", "Drift and brake", _DRIFT_TEXT, study, ("braked", "released"), name_person),
             _build_incidents_section(output_folder, study),
-            _build_log_section("learning", "Learning", _LEARNING_TEXT, events, _LEARNING_KINDS, name_person),
+            _build_log_section("learning", "Learning", _LEARNING_TEXT, study, _LEARNING_KINDS, name_person),
             _build_oversight_section(study, name_person),
             _build_records_section(events, basis),
         ),
@@ -410,17 +410,13 @@ def _build_versions_section(study: Study, basis: DossierBasis) -> EvaluationSect
         ("prompts", ", ".join(f"{name.removeprefix('prompt ')} {value}" for name, value, _ in group), count)
         for count, group in group_by(prompts, lambda row: row[2]).items()
     ]
-    stratum_rows = [(label, *versions) for versions, label in _label_versions(study.documents).items()]
     return EvaluationSection(
         "versions",
         "What makes the decisions",
         "Program, models, prompts, tables of rules and reader, each with the number of documents whose present answer it "
         "made. A document whose answer was made with other versions must not be judged by the figures of these.",
         (
-            EvaluationTable(
-                "Versions of the strata",
-                pd.DataFrame(stratum_rows, columns=["name", "reader", "model", "all versions"]),
-            ),
+            EvaluationTable("Versions of the strata", study.versions_frame()),
             EvaluationTable(
                 "Each version", pd.DataFrame([*others, *prompt_rows], columns=["component", "version", "documents"])
             ),
@@ -448,9 +444,9 @@ def _build_validation_section(study: Study) -> EvaluationSection:
         (scores.type_name, scores.document_count, scores.precision, scores.recall, scores.f1)
         for scores in document_type_scores.score_document_types(study).type_scores
     ]
-    labels = _label_versions(study.documents)
     stratum_rows = [
-        _describe_stratum(stratum, documents, labels) for stratum, documents in _iterate_strata(study.documents)
+        _describe_stratum(stratum, documents, study.version_labels)
+        for stratum, documents in _iterate_strata(study.documents)
     ]
     plotted = {
         " · ".join((row["type"], row["source"], row["versions"])): row["type right"] for row in stratum_rows[:12]
@@ -480,17 +476,6 @@ def _build_validation_section(study: Study) -> EvaluationSection:
             ),
         ),
     )
-
-
-def _label_versions(documents: Sequence[DocumentRecord]) -> dict[tuple[str, ...], str]:
-    """Name each combination of reader, model and versions: ``V1``, ``V2`` … in order of use."""
-    first_use: dict[tuple[str, ...], str] = {}
-    for document in documents:
-        if document.stratum:
-            parts = document.stratum[2:]
-            first_use[parts] = min(document.decided_at, first_use.get(parts, document.decided_at))
-    ordered = sorted(first_use, key=lambda parts: (first_use[parts], parts))
-    return {parts: f"V{number}" for number, parts in enumerate(ordered, 1)}
 
 
 def _iterate_strata(
@@ -554,7 +539,7 @@ def _build_certificate_section(
     if refuted:
         about = (
             f"{len(valid)} of {len(newest)} strata that ever had a certificate have one now. Do not rely on those of "
-            f"{', '.join(stratum or 'all documents' for stratum in refuted)}: the records no longer prove them, and the next "
+            f"{', '.join(map(study.describe_stratum, refuted))}: the records no longer prove them, and the next "
             "run withdraws them."
         )
     elif valid:
@@ -572,8 +557,8 @@ def _build_certificate_section(
         f"{about} A certificate states a limit of the share of wrong answers among accepted documents. It holds at whatever "
         "moment one looks, and is withdrawn when model, prompt, table or reader change, or when the brake is on.",
         (
-            _tabulate_events("Now", sorted(newest.values(), key=lambda event: event.stratum), name_person),
-            _tabulate_events("History", history, name_person),
+            _tabulate_events("Now", study, sorted(newest.values(), key=lambda event: event.stratum), name_person),
+            _tabulate_events("History", study, history, name_person),
         ),
     )
 
@@ -614,11 +599,11 @@ def _build_log_section(
     key: str,
     title: str,
     about: str,
-    events: Sequence[LoggedEvent],
+    study: Study,
     kinds: Sequence[EventKind],
     name_person: Callable[[str], str],
 ) -> EvaluationSection:
-    table = _tabulate_events("Events", _select_events(events, *kinds), name_person)
+    table = _tabulate_events("Events", study, _select_events(study.events, *kinds), name_person)
     return EvaluationSection(key, title, about, (table,))
 
 
@@ -704,12 +689,14 @@ def _select_events(events: Sequence[LoggedEvent], *kinds: EventKind) -> list[Log
     return [event for event in events if event.kind in kinds]
 
 
-def _tabulate_events(caption: str, events: Sequence[LoggedEvent], name_person: Callable[[str], str]) -> EvaluationTable:
+def _tabulate_events(
+    caption: str, study: Study, events: Sequence[LoggedEvent], name_person: Callable[[str], str]
+) -> EvaluationTable:
     rows = [
         (
             event.recorded_at[:16].replace("T", " "),
             event.kind.replace("_", " "),
-            event.stratum or "all documents",
+            study.describe_stratum(event.stratum),
             name_person(event.recorded_by),
             "; ".join(f"{name.replace('_', ' ')} {format_cell(value)}" for name, value in event.facts.items()),
         )

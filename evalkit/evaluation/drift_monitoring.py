@@ -32,6 +32,7 @@ from evalkit.pipeline.drift import (
 )
 from evalkit.pipeline.event_log import EventFact, LoggedEvent, append_event
 from evalkit.pipeline.input_monitoring import MonitoredRun, map_warned_starts, read_monitoring_record
+from evalkit.pipeline.strata import STRATUM_SEPARATOR, describe_documents
 from evalkit.settings import CertificateSettings
 from evalkit.store import OutputFolder, hash_canonical_json
 
@@ -164,7 +165,9 @@ def record_brake_changes(
 
 def _find_releasing_certificate(stratum: str, certificates: Sequence[Certificate]) -> Certificate | None:
     """Return a certificate of the stratum; None unless all of its newest versions are certified."""
-    own_certificates = [certificate for certificate in certificates if certificate.stratum.startswith(f"{stratum} | ")]
+    own_certificates = [
+        certificate for certificate in certificates if certificate.stratum.startswith(stratum + STRATUM_SEPARATOR)
+    ]
     is_released = own_certificates and all(certificate.is_in_force for certificate in own_certificates)
     return own_certificates[0] if is_released else None
 
@@ -198,15 +201,13 @@ def release_stratum(
 def describe_brake(brake: LoggedEvent) -> str:
     """Say in one sentence which stratum is braked, and why."""
     facts = brake.facts
-    document_type, _, source = brake.stratum.partition(" | ")
     since = datetime.fromisoformat(str(facts["since"]))
     return (
-        f"Braked: {document_type} from {source}: {facts['wrong_count']} of {facts['audit_count']} audits wrong since "
+        f"Braked: {describe_documents(brake.stratum)}: {facts['wrong_count']} of {facts['audit_count']} audits wrong since "
         f"{since.day} {since:%B}; its accepted documents go to audit. Release: evalkit audit release '{brake.stratum}' --by NAME --reason TEXT"
     )
 
 
 def describe_release(release: LoggedEvent) -> str:
     """Say in one sentence which stratum was released, by whom and why."""
-    document_type, _, source = release.stratum.partition(" | ")
-    return f"Released by {release.recorded_by}: {document_type} from {source}. {release.facts['reason']}"
+    return f"Released by {release.recorded_by}: {describe_documents(release.stratum)}. {release.facts['reason']}"

@@ -55,6 +55,8 @@ from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
 from evalkit.pipeline.drift import RUN_LENGTH
 from evalkit.pipeline.input_monitoring import MEASURES, find_warned_strata, read_monitoring_record
+from evalkit.pipeline.run_history import read_run_records, tabulate_usage_by_day
+from evalkit.pipeline.strata import describe_documents
 from evalkit.settings import CertificateSettings
 from evalkit.store import open_output_folder
 
@@ -327,7 +329,7 @@ def _build_certificate_section(study: Study, settings: CertificateSettings) -> E
     overall, *_ = certificates
     rows = [
         {
-            "documents": stratum_certificate.stratum or "all",
+            "documents": study.describe_stratum(stratum_certificate.stratum),
             "certified": stratum_certificate.is_in_force,
             "statement": stratum_certificate.statement,
             "error bound": stratum_certificate.error_bound,
@@ -347,7 +349,10 @@ def _build_certificate_section(study: Study, settings: CertificateSettings) -> E
         f"{overall.statement} Each statement holds by itself with the stated certainty, however often you look. It is about "
         "document types, not about segments, and about the documents of the newest run's models, prompts and tables only. "
         f"It assumes that experts notice {100 * overall.noticed_share:.0f} % of the errors in an audit.",
-        (EvaluationTable("By type, source, reader, model and versions", pd.DataFrame(rows)),),
+        (
+            EvaluationTable("By type, source folder and versions", pd.DataFrame(rows)),
+            EvaluationTable("Versions", study.versions_frame()),
+        ),
     )
 
 
@@ -359,7 +364,7 @@ def _build_drift_section(study: Study) -> EvaluationSection | None:
     warned_measures = find_warned_strata(runs)
     rows = [
         {
-            "documents": drift.stratum,
+            "documents": describe_documents(drift.stratum),
             "braked": drift.brake is not None,
             "audits": drift.audit_count,
             "wrong": drift.wrong_count,
@@ -373,12 +378,14 @@ def _build_drift_section(study: Study) -> EvaluationSection | None:
         for drift in drifts
     ]
     changes = [
-        (event.recorded_at, event.kind, event.stratum, event.recorded_by, event.facts.get("reason"))
+        (event.recorded_at, event.kind, describe_documents(event.stratum), event.recorded_by, event.facts.get("reason"))
         for event in study.events
         if event.kind in ("braked", "released")
     ]
     plotted = {
-        drift.stratum: [(parse_time(drift.decided_at[item.position]), item.level) for item in drift.evidence]
+        describe_documents(drift.stratum): [
+            (parse_time(drift.decided_at[item.position]), item.level) for item in drift.evidence
+        ]
         for drift in drifts
         if drift.evidence
     }
@@ -872,7 +879,17 @@ def _build_cost_section(study: Study) -> EvaluationSection:
         "cost",
         "Time and cost",
         "",
-        (EvaluationTable("Totals", pd.DataFrame(rows, columns=["measure", "value"])),),
+        (
+            EvaluationTable("Totals", pd.DataFrame(rows, columns=["measure", "value"])),
+            EvaluationTable(
+                "By day and model",
+                pd.DataFrame(
+                    tabulate_usage_by_day(read_run_records(study.folder)),
+                    columns=["day", "model", "calls", "tokens", "cost_usd", "seconds"],
+                ),
+                "Of all runs of the folder. Seconds: those of the calls, which overlap; of the built-in model, of deciding.",
+            ),
+        ),
         tuple(
             EvaluationFigure(caption, plots.plot_histogram(values, x_label, y_label))
             for caption, values, x_label, y_label in histograms

@@ -25,7 +25,7 @@ from evalkit.evaluation.extraction_monitoring import compare_fields, read_all_ex
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
-from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, Study
+from evalkit.evaluation.study import DocumentLabels, DocumentRecord, Study
 from evalkit.evaluation.verifier_performance import ERROR_LEVELS, ErrorLevel
 from evalkit.pipeline.supplied_labels import (
     CANNOT_TELL_LABEL,
@@ -33,7 +33,6 @@ from evalkit.pipeline.supplied_labels import (
     format_typed_page_ranges,
     sort_typed_page_ranges,
 )
-from evalkit.store import open_output_folder
 
 #: Fewest documents on which exactly one answer is right for a p-value below 0.05 to be possible: with 5, the smallest
 #: p-value is 2 · 0.5⁵ = 0.0625.
@@ -302,9 +301,9 @@ class RunComparison:
     """Comparison of two output folders, A and B: changes, accuracies and effort."""
 
     output_a: str
-    """Output folder of run A."""
+    """Output folder of run A, or its name if both are runs of one folder."""
     output_b: str
-    """Output folder of run B."""
+    """Output folder of run B, or its name."""
     documents_table: pd.DataFrame
     """One row per document in both runs: ``doc_id`` (in A), ``doc_id_b``; of each run (``…_a``, ``…_b``) the decision,
     rule, type (None: cannot tell, or no answer), segments (as ``1-2 Clinical Note; 3 Other``) and evidence quality
@@ -435,11 +434,11 @@ def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
     documents_table.attrs[OUTPUT_ATTRIBUTE] = str(study_a.output)
     sampling_run = _choose_sampling_run(document_pairs)
     field_decisions, field_changes = compare_fields(
-        *(read_all_extractions(open_output_folder(study.output)) for study in (study_a, study_b))
+        *(read_all_extractions(study.folder) for study in (study_a, study_b))
     )
     return RunComparison(
-        output_a=str(study_a.output),
-        output_b=str(study_b.output),
+        output_a=study_a.run or str(study_a.output),
+        output_b=study_b.run or str(study_b.output),
         documents_table=documents_table.astype({"changed": bool}),
         only_in_a=tuple(document.doc_id for document in study_a.documents if id(document) not in paired_object_ids),
         only_in_b=tuple(document.doc_id for document in study_b.documents if id(document) not in paired_object_ids),
@@ -611,7 +610,7 @@ def _score_pair_against_truth(document_a: DocumentRecord, document_b: DocumentRe
         "segments_merged_right_b": None
         if merged_true_segments is None
         else _has_exact_segments(_merge_same_type_segments(document_b.agent_labels), merged_true_segments),
-        "truth_from": "disputed" if is_disputed else _determine_truth_origin(document_a.truth, document_b.truth),
+        "truth_from": "disputed" if is_disputed else _determine_truth_origin(document_a, document_b),
         "simulated": int(
             any(candidate is not None and candidate.is_simulated for candidate in (document_a.truth, document_b.truth))
         ),
@@ -649,12 +648,15 @@ def _has_exact_segments(agent_labels: DocumentLabels | None, true_segments: Sequ
     return agent_labels is not None and is_exact_segmentation(true_segments, agent_labels.segments, compare_types=True)
 
 
-def _determine_truth_origin(truth_a: KnownTruth | None, truth_b: KnownTruth | None) -> str:
-    if any(truth is not None and truth.source == "GOLD" for truth in (truth_a, truth_b)):
+def _determine_truth_origin(document_a: DocumentRecord, document_b: DocumentRecord) -> str:
+    """Say whose reviews supply the truth; of two runs of one folder, those whose answer the experts saw."""
+    known = [document for document in (document_a, document_b) if document.truth is not None]
+    if any(document.truth is not None and document.truth.source == "GOLD" for document in known):
         return "given"
-    return {(True, True): "both", (True, False): "A", (False, True): "B"}.get(
-        (truth_a is not None, truth_b is not None), ""
-    )
+    seen = [document for document in known if document.is_answer_shown] or known
+    if len(seen) == 1:
+        return "A" if seen[0] is document_a else "B"
+    return "both" if seen else ""
 
 
 def _compare_accuracy(rows: Sequence[Mapping[str, Any]], level: ErrorLevel) -> PairedAccuracy:

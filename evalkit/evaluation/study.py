@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -32,8 +32,9 @@ from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.pipeline.event_log import LoggedEvent, read_events
+from evalkit.pipeline.run_history import open_run
 from evalkit.pipeline.sample_draws import read_all_draws, read_probability_by_eligible_doc_id
-from evalkit.pipeline.strata import StratumKey, build_stratum_key
+from evalkit.pipeline.strata import STRATUM_SEPARATOR, StratumKey, build_stratum_key, describe_documents
 from evalkit.pipeline.supplied_labels import (
     SuppliedLabels,
     TypedPageRange,
@@ -194,6 +195,8 @@ class DocumentRecord:
     """Group of accepted documents with like selection: same draws, same strata, about the same probability."""
     review_reason: str | None = None
     """Why the document is or was in the review queue; None if it never was."""
+    is_answer_shown: bool = True
+    """False if the experts' case shows another answer, which another run gave."""
     doubtful_parts: frozenset[str] = frozenset()
     """The parts in doubt of an escalated answer, if its case could ask only about these (``boundary:3``, ``segment:2``)."""
     asks_only_doubts: bool = False
@@ -258,9 +261,17 @@ class Study:
     """Outcomes of cases with a deliberately wrong answer; their reviews are not part of any document's reviews."""
     events: tuple[LoggedEvent, ...] = ()
     """The folder's own decisions, oldest first: certificates, brakes, promotions."""
+    run: str = ""
+    """Name of the run whose answers these are; empty: the newest answers."""
     replaced_documents: tuple[DocumentRecord, ...] = ()
     """Documents whose file was exchanged for another. Only certificates and brakes count them: a wrong answer about a bad
     scan stays wrong when a better one arrives."""
+
+    @property
+    def folder(self) -> OutputFolder:
+        """The output folder, as the run left it if the study is about a run."""
+        output_folder = open_output_folder(self.output)
+        return open_run(output_folder, self.run) if self.run else output_folder
 
     @property
     def documents_ever(self) -> tuple[DocumentRecord, ...]:
@@ -281,6 +292,30 @@ class Study:
     def simulated_review_count(self) -> int:
         """Number of reviews by simulated reviewers; figures that use any must say so."""
         return sum(review.is_simulated for review in self.reviews)
+
+    @cached_property
+    def version_labels(self) -> Mapping[tuple[str, ...], str]:
+        """Short name of each combination of reader, model and versions: ``V1``, ``V2`` … in order of use."""
+        first_use: dict[tuple[str, ...], str] = {}
+        for document in self.documents:
+            if document.stratum:
+                parts = document.stratum[2:]
+                first_use[parts] = min(document.decided_at, first_use.get(parts, document.decided_at))
+        ordered = sorted(first_use, key=lambda parts: (first_use[parts], parts))
+        return {parts: f"V{number}" for number, parts in enumerate(ordered, 1)}
+
+    def describe_stratum(self, name: str) -> str:
+        """Describe a stratum for a person, such as "Pathology Report from inbox, V1"."""
+        versions = tuple(name.split(STRATUM_SEPARATOR)[2:])
+        label = self.version_labels.get(versions, "an earlier version")
+        return describe_documents(name) + (f", {label}" if versions else "")
+
+    def versions_frame(self) -> pd.DataFrame:
+        """Return a table of the combinations of reader, model and versions, by short name."""
+        import pandas as pd
+
+        rows = [(label, *parts) for parts, label in self.version_labels.items()]
+        return pd.DataFrame(rows, columns=["name", "reader", "model", "all versions"])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per document.
@@ -376,7 +411,8 @@ def read_folder_study(
         raise UsageError(
             f"{output_folder.root} holds no results",
             code="OUTPUT-FOLDER",
-            remedy="Give the output folder of an `evalkit run`, `evalkit extract` or `evalkit review-template`.",
+            remedy="Give the output folder of an `evalkit run`, `evalkit extract` or `evalkit review-template`, or a run that "
+            "`evalkit runs` lists.",
         )
     for foreign_label, type_name in (foreign_types or {}).items():
         if type_name not in list_type_names():
@@ -400,8 +436,33 @@ def read_folder_study(
         tuple(dict.fromkeys(reader.label_warnings)),
         attention_checks,
         tuple(read_events(output_folder)),
-        tuple(replaced_documents),
+        replaced_documents=tuple(replaced_documents),
     )
+
+
+#: What the folder's newest state says about a document, whichever run's answer is judged.
+_REVIEW_FIELDS = (
+    *("truth_status", "truth", "inclusion_probability", "review_probability", "weighting_cell", "review_reason"),
+    *("doubtful_parts", "asks_only_doubts", "is_deferred", "reviews"),
+)
+
+
+def select_run(newest: Study, output_folder: OutputFolder, run: str) -> Study:
+    """Replace the answers of a folder's newest study by those that a run gave.
+
+    Reviews, truth and the probabilities of review stay. NotFound if the folder has no such run.
+    """
+    newest_by_doc_id = {document.doc_id: document for document in newest.documents_ever}
+    reader = _StudyReader(open_run(output_folder, run), {})
+    documents = []
+    for doc_id in (*reader.iterate_doc_ids(replaced=False), *reader.iterate_doc_ids(replaced=True)):
+        answered, known = reader.read_document_or_report_problem(doc_id), newest_by_doc_id[doc_id]
+        changes: dict[str, Any] = {name: getattr(known, name) for name in _REVIEW_FIELDS}
+        if answered.truth_status == "unreadable":
+            changes |= {"truth_status": "unreadable"}
+        documents.append(replace(answered, production_labels=known.production_labels, **changes))
+    problems = tuple(dict.fromkeys((*newest.problems, *reader.problems)))
+    return replace(newest, documents=tuple(documents), problems=problems, run=run, replaced_documents=())
 
 
 def add_review_probabilities(documents: Iterable[DocumentRecord]) -> list[DocumentRecord]:
@@ -634,6 +695,7 @@ class _StudyReader:
             doubtful_parts=doubtful_parts,
             asks_only_doubts=asks_only_doubts,
             review_reason=packet["review_reason"] if packet else None,
+            is_answer_shown=packet is None or packet["classification"] == result["classification"],
             is_deferred=packet is not None and packet["review_status"] == "deferred",
             issues=tuple(_attach_expert_verdicts(result["issues"], _collect_verdicts(result, packet, reviews))),
             reviews=tuple(

@@ -89,6 +89,10 @@ class Ledger:
         self._after_number = self._journal.get_or_mark_last_call_before_run() if ignore_earlier_answers else 0
         self._usage_by_document: dict[str, Usage] = {}
         self._usage_by_role: dict[str, Usage] = {}
+        self.usage_by_model: dict[str, Usage] = {}
+        """Cost of this run's calls by model; answers from the journal cost nothing."""
+        self.seconds_by_model: dict[str, float] = defaultdict(float)
+        """Seconds of this run's calls by model; calls overlap."""
         self._run_usage = Usage()
         self._expected_by_document: dict[str, list[Usage]] = defaultdict(list)
         self._journal_error: StoreError | None = None
@@ -156,7 +160,10 @@ class Ledger:
 
     def record_call(self, call: ModelCall) -> None:
         """Count and journal a finished call. StoreError if it cannot be journalled."""
-        self.count_usage(call.role, call.document, get_call_usage(call))
+        usage = get_call_usage(call)
+        self.count_usage(call.role, call.document, usage)
+        self.usage_by_model[call.model] = self.usage_by_model.get(call.model, Usage()) + usage
+        self.seconds_by_model[call.model] += call.seconds
         try:
             self._journal.add_call(call)
         except StoreError as error:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, TypeAlias
 
-from evalkit.documents.input_files import SkippedFile, list_attached_files, list_input_files
+from evalkit.documents.input_files import NO_INPUT_CODE, SkippedFile, list_attached_files, list_input_files
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
@@ -70,24 +71,28 @@ def discover_documents(
     *,
     output_root: Path | str | None = None,
     yes: bool = False,
+    settle_seconds: float = 0,
 ) -> DiscoveredDocuments:
     """Find the documents at these paths, and give each of them a doc_id.
 
     ``doc_id_by_sha256`` has the documents of earlier runs, which keep their doc_ids. No new document gets one of the
-    ``reserved_ids``. ``yes``: accept ``/``, the home folder and the output folder as inputs. UsageError if they are
-    named without it, if no path is given, or if none of the paths contains a document.
+    ``reserved_ids``. ``yes``: accept ``/``, the home folder and the output folder as inputs. ``settle_seconds``: skip
+    files that changed that recently, because they may be half copied; then there may be no document at all. UsageError
+    for such a folder without ``yes``, if no path is given, or if none of the paths contains a document.
     """
     skipped: list[SkippedFile] = []
     input_paths = list_paths(paths)
     if not yes:
         _refuse_broad_folders(input_paths, output_root)
-    paths_of_files, problems = _find_files(input_paths, skipped)
-    if not paths_of_files:
+    paths_of_files, problems = _find_files(input_paths, skipped, settle_seconds)
+    if settle_seconds:
+        problems = [problem for problem in problems if problem.code != NO_INPUT_CODE]
+    if not paths_of_files and (problems or not settle_seconds or not input_paths):
         raise (
             problems[0]
             if problems
             else UsageError(
-                "no input file was named", code="READER-NO-PDFS", remedy="Name PDF files, or folders that contain them."
+                "no input file was named", code=NO_INPUT_CODE, remedy="Name PDF files, or folders that contain them."
             )
         )
     id_by_hash = dict(doc_id_by_sha256)
@@ -156,17 +161,33 @@ def _hash_file(path: Path) -> tuple[str | None, DocumentError | None]:
         return None, error
 
 
-def _find_files(paths: Iterable[Path | str], skipped: list[SkippedFile]) -> tuple[Sequence[Path], list[EvalkitError]]:
+def _find_files(
+    paths: Iterable[Path | str], skipped: list[SkippedFile], settle_seconds: float
+) -> tuple[Sequence[Path], list[EvalkitError]]:
     unique_paths: dict[Path, None] = {}
     problems: list[EvalkitError] = []
     for path in paths:
         try:
             input_paths = list_input_files([Path(path)], on_problem=problems.append, on_skipped=skipped.append)
             for input_path in (Path(os.path.abspath(input_path)) for input_path in input_paths):
+                if _is_being_written(input_path, settle_seconds):
+                    skipped.append(
+                        SkippedFile(
+                            str(input_path), f"it changed in the last {settle_seconds:g} s; the next run reads it"
+                        )
+                    )
+                    continue
                 unique_paths |= dict.fromkeys((input_path, *list_attached_files(input_path, skipped.append)))
         except UsageError as error:
             problems.append(error)
     return sorted(unique_paths), problems
+
+
+def _is_being_written(path: Path, settle_seconds: float) -> bool:
+    """Return True if a file changed so recently that it may be half copied."""
+    with suppress(OSError):  # reading it says why
+        return abs(time.time() - path.stat().st_mtime) < settle_seconds
+    return False
 
 
 def _create_doc_id(path: Path, document_hash: str, taken_ids: set[str]) -> str:

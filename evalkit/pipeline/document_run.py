@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -34,6 +35,7 @@ from evalkit.pipeline.document_discovery import (
     SourceDocument,
     discover_documents,
     encode_path_as_text,
+    list_paths,
 )
 from evalkit.pipeline.document_reading import (
     create_and_save_unread_bundle,
@@ -46,14 +48,15 @@ from evalkit.pipeline.event_log import read_events
 from evalkit.pipeline.executor.protocol import BundleWithTimings, Executor, ReaderConfig
 from evalkit.pipeline.executor.selection import open_executor
 from evalkit.pipeline.field_extraction import FieldExtractionPipeline, load_or_extract_and_publish_fields
-from evalkit.pipeline.fingerprint import collect_versions, compute_fingerprint
+from evalkit.pipeline.fingerprint import collect_versions, compute_fingerprint, describe_settings
 from evalkit.pipeline.input_monitoring import InputMonitor
-from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, ModelSession
 from evalkit.pipeline.options import RunOptions, resolve_settings
 from evalkit.pipeline.patient_roster import build_patient_expectation
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.reindex import rebuild_and_count_documents_and_cases
 from evalkit.pipeline.run_estimate import RunEstimate
+from evalkit.pipeline.run_history import ModelUsage, RunInputs, begin_or_continue_run
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
 from evalkit.pipeline.run_summary import DocumentSummary, RunSummary, RunTimings, summarise_failure, summarise_result
 from evalkit.pipeline.sample_draws import (
@@ -66,7 +69,7 @@ from evalkit.pipeline.sample_draws import (
 )
 from evalkit.pipeline.site_weights import find_promotions_in_force, use_weights_in_force
 from evalkit.pipeline.strata import build_stratum_key
-from evalkit.pipeline.supplied_inputs import SuppliedInputs, read_supplied_inputs
+from evalkit.pipeline.supplied_inputs import SuppliedInputs, keep_earlier_classifications, read_supplied_inputs
 from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
 from evalkit.review.ground_truth import (
@@ -160,10 +163,13 @@ async def run_documents(options: RunOptions) -> RunSummary:
     async with _open_document_run(options) as document_run:
         if options.probe and document_run.count_finished_documents() < len(document_run.discovered.sources):
             await document_run.model_session.probe_models()
+        is_complete = False
         try:
             documents = await document_run.process_sources()
+            is_complete = True
         finally:  # a run that is stopped has decided documents too
             document_run.input_monitor.save(document_run.started_at)
+            document_run.record_session(time.monotonic() - monotonic_start, is_complete=is_complete)
         document_run.model_session.mark_run_finished()
     summary = RunSummary.create(
         documents,
@@ -178,6 +184,8 @@ async def run_documents(options: RunOptions) -> RunSummary:
         timings=document_run.timings,
         unknown_production_labels=document_run.supplied_inputs.unknown_production_labels,
         promotion=document_run.promotion,
+        run=document_run.recorder.name,
+        kept_classifications=document_run.kept_classifications,
     )
 
 
@@ -221,7 +229,9 @@ async def _open_document_run(options: RunOptions, *, estimates_only: bool = Fals
             reserved_ids=(case_id for case_id, _ in iterate_check_case_and_doc_ids(output_folder)),
             output_root=output_folder.root,
             yes=options.yes,
+            settle_seconds=options.settle_seconds,
         )
+        options, kept_classifications = keep_earlier_classifications(output_folder, options)
         discovered = discovered.leave_out_skipped((options.production, options.patients_file, options.classifications))
         discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=options.even_purged)
         supplied_inputs = read_supplied_inputs(
@@ -230,6 +240,7 @@ async def _open_document_run(options: RunOptions, *, estimates_only: bool = Fals
             output_folder,
             discovered.sources,
             {row["doc_id"]: row["file_path"] for row in earlier_rows},
+            is_classification_required=not kept_classifications,
         )
         async with ModelSession(
             settings,
@@ -248,6 +259,7 @@ async def _open_document_run(options: RunOptions, *, estimates_only: bool = Fals
                 {row["doc_id"]: row for row in row_by_sha256.values()},
                 supplied_inputs,
                 discovered,
+                kept_classifications,
             )
 
 
@@ -263,8 +275,10 @@ class _DocumentRun:
         row_by_doc_id: Mapping[str, Mapping[str, Any]],
         supplied_inputs: SuppliedInputs,
         discovered: DiscoveredDocuments,
+        kept_classifications: str | None,
     ) -> None:
         self._options = options
+        self.kept_classifications = kept_classifications
         self.supplied_inputs = supplied_inputs
         self.discovered = discovered
         self._patient_salt = load_or_create_patient_salt(output_folder)
@@ -285,6 +299,26 @@ class _DocumentRun:
         self.input_monitor = InputMonitor(output_folder, self._patient_salt)
         self.started_at = format_zulu_now()
         self.timings = RunTimings()
+        self._fingerprint_by_doc_id = {
+            source.doc_id: self._compute_fingerprint(source) for source in discovered.sources
+        }
+        self.recorder = begin_or_continue_run(
+            output_folder,
+            options.name,
+            inputs=RunInputs(
+                paths=tuple(encode_path_as_text(os.path.abspath(path)) for path in list_paths(options.paths)),
+                extract=options.extract,
+                **{
+                    name: encode_path_as_text(os.path.abspath(path))
+                    for name in ("production", "patients_file", "classifications")
+                    if (path := getattr(options, name)) is not None
+                },
+            ),
+            settings=describe_settings(settings, reader_config.reader_version),
+            fingerprint_by_doc_id=self._fingerprint_by_doc_id,
+            started_at=self.started_at,
+            fresh=options.fresh,
+        )
         self.promotion = next(iter(find_promotions_in_force(output_folder)[-1:]), None)
         self._review_costs = ReviewCosts.from_closings(
             settings.prices, [row for row in index.list_closings() if not is_simulated_reviewer(row["reviewer"])]
@@ -301,13 +335,32 @@ class _DocumentRun:
             ),
         )
 
+    def record_session(self, seconds: float, *, is_complete: bool) -> None:
+        """Record what this command did as a session of its run."""
+        ledger = self.model_session.ledger
+        usages = {
+            name: ModelUsage(
+                calls=usage.calls,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cost_usd=usage.cost_usd,
+            )
+            for name, usage in ledger.usage_by_model.items()
+        }
+        seconds_by_model = dict(ledger.seconds_by_model)
+        if deciding_seconds := self.timings.seconds_by_step["deciding"]:
+            usages[EMBEDDED_MODEL_NAME], seconds_by_model[EMBEDDED_MODEL_NAME] = ModelUsage(), deciding_seconds
+        self.recorder.finish(
+            is_complete=is_complete, seconds=seconds, usage_by_model=usages, seconds_by_model=seconds_by_model
+        )
+
     def count_finished_documents(self) -> int:
         """Count the documents that earlier runs have finished, by the index."""
         return sum(map(self._is_finished, self.discovered.sources))
 
     def _is_finished(self, source: SourceDocument) -> bool:
         row = self._row_by_doc_id.get(source.doc_id)
-        if self._options.fresh or row is None or row["fingerprint"] != self._compute_fingerprint(source):
+        if self._options.fresh or row is None or row["fingerprint"] != self._fingerprint_by_doc_id[source.doc_id]:
             return False
         # An earlier run may not have been asked for fields; a document that failed has none.
         return (
@@ -384,7 +437,7 @@ class _DocumentRun:
             return self._record_failure(source, source.read_error, monotonic_start)
         try:
             supplied_classification = self.supplied_inputs.classification_by_doc_id.get(source.doc_id)
-            result_fingerprint = self._compute_fingerprint(source)
+            result_fingerprint = self._fingerprint_by_doc_id[source.doc_id]
             summary = (
                 None
                 if self._options.fresh
@@ -398,16 +451,20 @@ class _DocumentRun:
             if self._field_extraction and summary.error is None:
                 bundle = read_bundle(self.output_folder, source.doc_id)
                 times = Times(run_started_at=self.started_at, started_at=format_zulu_now())
-                extractions, is_resumed = await load_or_extract_and_publish_fields(
+                extractions, stored_fields = await load_or_extract_and_publish_fields(
                     self.output_folder,
                     self.index,
                     self._field_extraction,
                     bundle,
                     executor,
                     times,
+                    writer=self.recorder,
                     fresh=self._options.fresh,
                 )
-                if not is_resumed:
+                if stored_fields is None:
+                    self.recorder.add_fields(source.doc_id, None)
+                else:
+                    self.recorder.add_fields(source.doc_id, stored_fields)
                     self.timings.add(source.doc_id, extractions.times["seconds"])
             return summary
         except (ExecutorError, RunStopped):
@@ -441,6 +498,7 @@ class _DocumentRun:
         if result is None:
             return None
         if isinstance(result, DocumentFailure):
+            self.recorder.add_document(result)
             return summarise_failure(source, result.error, resumed=True)
         bundle = load_bundle_if_current(self.output_folder, source, self._reader_config.reader_version)
         if bundle is None or "finished_at" not in result.times:
@@ -455,6 +513,7 @@ class _DocumentRun:
             self._index_document(
                 source, result_fingerprint, result.decision.value, None
             )  # the path has this earlier version of the file again
+        self.recorder.add_document(result)
         return summarise_result(result, source, bundle, None)
 
     async def _read_decide_and_save_document(
@@ -560,7 +619,8 @@ class _DocumentRun:
         self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument
     ) -> None:
         """Write the result, then its packet or silver truth, and last its index row."""
-        self.output_folder.write_json(result_file_name(source.doc_id), result.model_dump(mode="json"))
+        stored_result = self.recorder.write(result_file_name(source.doc_id), result.model_dump(mode="json"))
+        self.recorder.add_document(result, stored_result)
         self._write_packet_or_silver_truth(result, bundle, source)
         self._index_document(source, result.fingerprint, result.decision.value, None)
         is_escalated = result.decision is not Decision.AUTO_ACCEPT
@@ -653,7 +713,7 @@ class _DocumentRun:
         self.timings.add(source.doc_id, seconds_by_step)
         log_event(log, logging.INFO, "failed", document_sha256=source.sha256 or "", code=error.code, **seconds_by_step)
         is_transient = source.sha256 is None or error.code in _TRANSIENT_ERROR_CODES
-        result_fingerprint = None if is_transient else self._compute_fingerprint(source)
+        result_fingerprint = None if is_transient else self._fingerprint_by_doc_id[source.doc_id]
         failure = DocumentFailure(
             doc_id=source.doc_id,
             error=Failure(code=error.code, message=error.message, remedy=error.remedy),
@@ -664,7 +724,8 @@ class _DocumentRun:
         try:
             if is_transient and self.output_folder.has_file(result_file_name(source.doc_id)):
                 return summarise_failure(source, error)
-            self.output_folder.write_json(result_file_name(source.doc_id), failure.model_dump(mode="json"))
+            stored_failure = self.recorder.write(result_file_name(source.doc_id), failure.model_dump(mode="json"))
+            self.recorder.add_document(failure, stored_failure)
             case_ids = list_document_case_ids(source.doc_id)
             # The bundle of a bank statement may belong to the case of a template.
             if error.code != BANK_STATEMENT_CODE and not any(

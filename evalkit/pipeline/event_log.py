@@ -17,7 +17,7 @@ from evalkit.store import (
     OutputFolder,
     event_file_name,
     list_numbered_files_or_raise_on_gap,
-    parse_stored_record,
+    read_numbered_records,
 )
 
 SCHEMA_VERSION = 1
@@ -77,15 +77,7 @@ def append_event(
 
 def read_events(output_folder: OutputFolder) -> list[LoggedEvent]:
     """Read all events, oldest first. StoreError if one is damaged or missing."""
-    return [
-        parse_stored_record(
-            LoggedEvent,
-            output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION),
-            file_name,
-            "Restore the file from a backup.",
-        )
-        for file_name in list_numbered_files_or_raise_on_gap(output_folder, EVENTS_FOLDER, event_file_name)
-    ]
+    return read_numbered_records(output_folder, EVENTS_FOLDER, event_file_name, LoggedEvent)
 
 
 def find_changed_events(output_folder: OutputFolder) -> Iterator[str]:

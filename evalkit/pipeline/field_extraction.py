@@ -36,6 +36,7 @@ from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.executor.protocol import Executor
 from evalkit.pipeline.fingerprint import describe_models, find_window_characters
 from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.run_history import ResultWriter, StoredResult
 from evalkit.pipeline.run_setup import create_orchestrator
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
 from evalkit.review.field_answers import is_extraction_review_required
@@ -297,11 +298,12 @@ async def load_or_extract_and_publish_fields(
     executor: Executor,
     times: Times,
     *,
+    writer: ResultWriter,
     fresh: bool,
-) -> tuple[Extractions, bool]:
+) -> tuple[Extractions, StoredResult | None]:
     """Load or extract a document's fields, and update its case or ground truth.
 
-    Returns the fields, and True if an earlier run had extracted them. New fields are stored. ``times`` as for
+    Returns the fields and, if they are new, their digest. ``writer`` stores them. ``times`` as for
     ``FieldExtractionPipeline.extract``.
     """
     classification = load_earlier_classification(output_folder, bundle)
@@ -313,10 +315,16 @@ async def load_or_extract_and_publish_fields(
         )
     )
     document_extractions = earlier or await pipeline.extract(bundle, executor, times, classification)
-    await run_uninterrupted_storage_operation(
-        output_folder, _save_and_publish, output_folder, index, document_extractions, bundle, earlier is None
+    stored_fields = await run_uninterrupted_storage_operation(
+        output_folder,
+        _save_and_publish,
+        output_folder,
+        index,
+        document_extractions,
+        bundle,
+        writer if earlier is None else None,
     )
-    return document_extractions, earlier is not None
+    return document_extractions, stored_fields
 
 
 def _save_and_publish(
@@ -324,11 +332,13 @@ def _save_and_publish(
     index: OutputIndex,
     document_extractions: Extractions,
     bundle: DocumentBundle,
-    is_new: bool,
-) -> None:
-    if is_new:
-        output_folder.write_json(extraction_file_name(bundle.doc_id), document_extractions.model_dump(mode="json"))
+    writer: ResultWriter | None,
+) -> StoredResult | None:
+    stored_fields = None
+    if writer:
+        stored_fields = writer.write(extraction_file_name(bundle.doc_id), document_extractions.model_dump(mode="json"))
     queue_fields_or_write_silver_truth(output_folder, index, document_extractions, bundle)
+    return stored_fields
 
 
 def queue_fields_or_write_silver_truth(

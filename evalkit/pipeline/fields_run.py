@@ -43,6 +43,7 @@ from evalkit.pipeline.fingerprint import collect_versions
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.options import resolve_settings
 from evalkit.pipeline.purge import exclude_purged
+from evalkit.pipeline.run_history import ResultWriter, read_run_records
 from evalkit.pipeline.run_setup import build_reader_config
 from evalkit.pipeline.site_weights import use_weights_in_force
 from evalkit.settings import Settings
@@ -199,6 +200,7 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
                 reader_version=reader_config.reader_version,
                 run_started_at=format_zulu_now(),
                 fresh=options.fresh,
+                writer=ResultWriter(output_folder, read_run_records(output_folder)),
                 refuses_statements=options.template == AUTO_TEMPLATE,
             )
             has_new_document = any(
@@ -239,6 +241,7 @@ async def _extract_document(
     reader_version: str,
     run_started_at: str,
     fresh: bool,
+    writer: ResultWriter,
     refuses_statements: bool,
 ) -> ExtractedDocument:
     """Extract one document's fields; a failure is returned as its ``error``."""
@@ -252,8 +255,8 @@ async def _extract_document(
             bundle, times["seconds"] = read_outcome.bundle, read_outcome.seconds_by_step
         if refuses_statements:
             refuse_bank_statement(bundle)
-        document_extractions, resumed = await load_or_extract_and_publish_fields(
-            output_folder, index, field_extraction, bundle, executor, times, fresh=fresh
+        document_extractions, stored_fields = await load_or_extract_and_publish_fields(
+            output_folder, index, field_extraction, bundle, executor, times, writer=writer, fresh=fresh
         )
     except (ExecutorError, RunStopped):
         raise
@@ -261,6 +264,7 @@ async def _extract_document(
         return _create_failed_document(source, error)
     except Exception as error:  # noqa: BLE001 - one document's defect must not end the run
         return _create_failed_document(source, log_and_wrap_unexpected_error(source, error))
+    resumed = stored_fields is None
     usage = UsageTotal() if resumed else UsageReport.model_validate(document_extractions.usage)
     return ExtractedDocument(
         source.doc_id,

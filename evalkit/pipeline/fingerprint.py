@@ -100,20 +100,26 @@ def compute_fingerprint(
     identity_json = [identifier.model_dump(mode="json") for identifier in patient_expectation.roster_identity]
     expectation_json = [patient_expectation.patients_per_file, identity_json]
     return hash_canonical_json(
-        {
+        describe_settings(settings, reader_version)
+        | {
             "sha256": sha256,
-            "reader": reader_version,
-            "ocr_seconds": settings.ocr_seconds,
-            "languages": settings.languages,
-            "profile": settings.profile,
-            "lossless_repair": settings.lossless_repair,
-            "on_agent_failure": settings.on_agent_failure,
-            "versions": collect_versions(settings.traps_file, settings.verifiers, settings.prompts_folder),
             "supplied": None if supplied_classification is None else hash_canonical_json(supplied_json),
         }
-        | describe_models(settings)
         | ({} if patient_expectation == ANY_PATIENT else {"patients": hash_canonical_json(expectation_json)})
     )
+
+
+def describe_settings(settings: Settings, reader_version: str) -> dict[str, Any]:
+    """Return what determines the results of all documents: settings, versions, models."""
+    return {
+        "reader": reader_version,
+        "ocr_seconds": settings.ocr_seconds,
+        "languages": settings.languages,
+        "profile": settings.profile,
+        "lossless_repair": settings.lossless_repair,
+        "on_agent_failure": settings.on_agent_failure,
+        "versions": collect_versions(settings.traps_file, settings.verifiers, settings.prompts_folder),
+    } | describe_models(settings)
 
 
 def describe_models(settings: Settings) -> dict[str, Any]:

@@ -158,7 +158,9 @@ class InputMonitor:
     def add_document(self, bundle: DocumentBundle, stratum: str, *, is_escalated: bool, is_audited: bool) -> None:
         """Count a document that this run has decided."""
         words = np.fromiter(self._hash_words(bundle), dtype=np.int64)
-        footer_keys, sender_keys = set(self._hash_furniture(bundle)), set(self._hash_top_lines(bundle))
+        furniture = [(block.text, page) for page in bundle.pages for block in page.visible_blocks if block.furniture]
+        top_lines = [(line, page) for page in bundle.pages[:1] for line in page.text.split("\n") if line.strip()]
+        footer_keys, sender_keys = set(self._hash_lines(furniture)), set(self._hash_lines(top_lines[:_TOP_LINES]))
         measures = {"escalated": float(is_escalated), "poor_reading": _measure_poor_reading(bundle)}
         if self._record.document_count >= _TABLE["min_known_documents"]:
             min_documents = _TABLE["min_documents_with_word"]
@@ -201,14 +203,6 @@ class InputMonitor:
     def _hash_words(self, bundle: DocumentBundle) -> set[int]:
         words = {word for page in bundle.pages for word in _WORD_PATTERN.findall(page.text.casefold())}
         return {int(self._hash(word), 16) % _COUNTERS for word in words}
-
-    def _hash_furniture(self, bundle: DocumentBundle) -> Iterator[str]:
-        lines = ((block.text, page) for page in bundle.pages for block in page.visible_blocks if block.furniture)
-        return self._hash_lines(lines)
-
-    def _hash_top_lines(self, bundle: DocumentBundle) -> Iterator[str]:
-        lines = [line for line in bundle.pages[0].text.split("\n") if line.strip()] if bundle.pages else []
-        return self._hash_lines((line, bundle.pages[0]) for line in lines[:_TOP_LINES])
 
     def _hash_lines(self, lines: Iterable[tuple[str, Page]]) -> Iterator[str]:
         """Yield the hash of each line's letters: numbers and dates differ from page to page.

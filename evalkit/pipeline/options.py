@@ -36,12 +36,17 @@ class RunOptions:
         profile: ``full``, or ``lean``, which makes two calls of a model per document instead of four.
         production: CSV or JSON with the production classifier's labels.
         patients_file: CSV or JSON with the patient whom each document should be about.
+        name: name of the run. A run that has it is continued if it is the newest and its inputs and settings are equal;
+            None: the newest unnamed run is continued, or a new run gets date and number as its name.
         classifications: folder with ``{doc_id}.json``: another system's answers, which are verified; no model is asked.
+            None: those of the run before, if it had any.
+        no_classifications: ask the model, even if the run before had classifications.
         workers: number of processes that read PDFs; 0 means one per core.
         executor: where PDFs are read, and decided about if no language model is asked: ``local`` or ``dask://HOST:PORT``.
         fresh: process all documents again, even those that an earlier run finished.
         extract: extract the fields of reports and forms too.
         even_purged: process documents again that were purged.
+        settle_seconds: leave files that changed that recently for the next run, and accept folders without a document.
         yes: accept ``/``, the home folder and the output folder as inputs.
         probe: ask each language model a tiny test question first, unless every document is finished.
         usd_per_run: the highest cost of the run in US dollars; 0: no limit.
@@ -52,17 +57,20 @@ class RunOptions:
     paths: InputPaths
     _: KW_ONLY
     output: Path | str | None = None
+    name: str | None = None
     model: str | None = None
     reader: str | None = None
     profile: str | None = None
     production: Path | str | None = None
     patients_file: Path | str | None = None
     classifications: Path | str | None = None
+    no_classifications: bool = False
     workers: int | None = None
     executor: str | None = None
     fresh: bool = False
     extract: bool = False
     even_purged: bool = False
+    settle_seconds: float = 0
     yes: bool = False
     probe: bool = True
     usd_per_run: Decimal | float | None = None

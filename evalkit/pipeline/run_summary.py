@@ -148,12 +148,20 @@ class RunSummary(BatchSummary[DocumentSummary]):
     """The seconds of this run by step and document; not part of the JSON."""
     unknown_production_labels: tuple[str, ...] = ()
     """Production's labels that are none of the five types and that ``foreign_types`` does not map."""
+    run: str = ""
+    """Name of the run."""
+    kept_classifications: str | None = None
+    """Sentence that says that the run before's classifications were used; None if they were not."""
     promotion: LoggedEvent | None = None
     """Promotion of the site's own weights that were in force; None for the weights that came with evalkit."""
 
     def to_json(self, document_to_json: Callable[[DocumentSummary], dict[str, Any]]) -> dict[str, Any]:
-        """Return the summary as a JSON object, with production's unknown labels."""
-        return super().to_json(document_to_json) | {"unknown_production_labels": list(self.unknown_production_labels)}
+        """Return the summary as a JSON object, with run and production's unknown labels."""
+        return super().to_json(document_to_json) | {
+            "run": self.run,
+            "kept_classifications": self.kept_classifications,
+            "unknown_production_labels": list(self.unknown_production_labels),
+        }
 
     @property
     def weights_note(self) -> str | None:

@@ -34,8 +34,7 @@ from evalkit.settings import Settings
 from evalkit.store import (
     SAMPLE_DRAWS_FOLDER,
     OutputFolder,
-    list_numbered_files_or_raise_on_gap,
-    parse_stored_record,
+    read_numbered_records,
     result_file_name,
     sample_draw_file_name,
 )
@@ -80,15 +79,7 @@ class Draw(StrictRecord):
 def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
     """Read all draws, oldest first. StoreError if a draw is damaged or missing."""
     # Without the missing draw, the probabilities of its documents would be too low.
-    return [
-        parse_stored_record(
-            Draw,
-            output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION),
-            file_name,
-            "Restore the file from a backup.",
-        )
-        for file_name in list_numbered_files_or_raise_on_gap(output_folder, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
-    ]
+    return read_numbered_records(output_folder, SAMPLE_DRAWS_FOLDER, sample_draw_file_name, Draw)
 
 
 def read_probability_by_eligible_doc_id(output_folder: OutputFolder) -> Mapping[str, float]:

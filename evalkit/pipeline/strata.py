@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from evalkit.store import hash_canonical_json
 
 _VERSION_DIGITS = 8
+#: Text between the parts of a stratum's name.
+STRATUM_SEPARATOR = " | "
 
 
 class StratumKey(NamedTuple):
@@ -45,7 +47,16 @@ class StratumKey(NamedTuple):
 
     @staticmethod
     def _join(*parts: str) -> str:
-        return " | ".join(part or "unknown" for part in parts)
+        return STRATUM_SEPARATOR.join(part or "unknown" for part in parts)
+
+
+def describe_documents(stratum_name: str) -> str:
+    """Describe a stratum's documents for a person, without reader, model and versions.
+
+    >>> describe_documents("Other | inbox | local | embedded | 0a1b2c3d"), describe_documents("")
+    ('Other from inbox', 'all documents')
+    """
+    return " from ".join(stratum_name.split(STRATUM_SEPARATOR)[:2]) or "all documents"
 
 
 def build_stratum_key(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from evalkit.errors import UsageError
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.options import RunOptions
 from evalkit.pipeline.patient_roster import read_patient_roster
+from evalkit.pipeline.run_history import read_run_records
 from evalkit.pipeline.supplied_labels import (
     list_unknown_production_labels,
     list_unused_label_problems,
@@ -40,16 +41,40 @@ class SuppliedInputs:
     """An error for each row or file that belongs to no document, or to several."""
 
 
+def keep_earlier_classifications(output_folder: OutputFolder, options: RunOptions) -> tuple[RunOptions, str | None]:
+    """Use the classifications of the run before if the options name none.
+
+    Returns the options, and the sentence that says so; None if nothing is kept. UsageError if they are gone.
+    """
+    newest = next(iter(read_run_records(output_folder)[-1:]), None)
+    folder = newest and newest.inputs.classifications
+    if options.classifications is not None or options.no_classifications or not (newest and folder):
+        return options, None
+    if not Path(folder).is_dir():
+        raise UsageError(
+            f"the classifications of run {newest.name} are gone: {folder} is not a folder",
+            code="CLASSIFICATIONS",
+            remedy="Give --classifications DIR, or --no-classifications to ask the model.",
+        )
+    note = (
+        f"The classifications of run {newest.name} are checked again: {folder}. To ask the model: --no-classifications"
+    )
+    return replace(options, classifications=folder), note
+
+
 def read_supplied_inputs(
     options: RunOptions,
     settings: Settings,
     output_folder: OutputFolder,
     sources: Sequence[SourceDocument],
     path_by_earlier_doc_id: Mapping[str, str | None],
+    *,
+    is_classification_required: bool = True,
 ) -> SuppliedInputs:
     """Read the files that the options name, and store production's labels.
 
-    ``path_by_earlier_doc_id`` has the documents of earlier runs. UsageError if a file cannot be used.
+    ``path_by_earlier_doc_id`` has the documents of earlier runs. ``is_classification_required``: a classification that
+    belongs to no document is a problem. UsageError if a file cannot be used.
     """
     unknown_labels: tuple[str, ...] = ()
     label_by_doc_id, problems = None, list[UsageError]()
@@ -70,7 +95,7 @@ def read_supplied_inputs(
     classification_by_doc_id: Mapping[str, Any] = {}
     if options.classifications is not None:
         classification_by_doc_id, file_problems = read_supplied_classifications(Path(options.classifications), sources)
-        problems += file_problems
+        problems += file_problems if is_classification_required else ()
     return SuppliedInputs(
         label_by_doc_id, unknown_labels, identity_by_doc_id, classification_by_doc_id, tuple(problems)
     )

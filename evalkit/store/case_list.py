@@ -316,8 +316,8 @@ def _build_task_conditions(tasks: Sequence[str]) -> list[sa.ColumnElement[bool]]
 
 
 def _build_drawn_conditions(reviewer: str, tasks: Sequence[str]) -> Iterator[sa.ColumnElement[bool]]:
-    yield database_tables.cases.c.standing == _DRAWN_STANDING
     yield database_tables.cases.c.review_status == "pending"
+    yield database_tables.cases.c.standing == _DRAWN_STANDING
     yield sa.not_(_build_contains_name_condition(database_tables.cases.c.barred, reviewer))
     yield from _build_task_conditions(tasks)
 

@@ -134,7 +134,8 @@ cases = sa.Table(
         sqlite_where=UNFINISHED_CONDITION,
     ),
     # The audits and samples that wait: what is needed to count them, and to find the oldest ones.
-    sa.Index("ix_cases_drawn", "standing", "review_status", "created_at", "case_id", "barred", "task"),
+    # It begins with the status: SQLite would take one that begins with ``standing`` for other pages too.
+    sa.Index("ix_cases_drawn", "review_status", "standing", "created_at", "case_id", "barred", "task"),
     # The columns that a page of the queue is counted, searched and sorted by, in the order of the counting.
     sa.Index(
         "ix_cases_told",

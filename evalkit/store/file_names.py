@@ -16,6 +16,8 @@ SAMPLE_DRAWS_FOLDER = "draws"
 EVENTS_FOLDER = "events"
 #: Proposed weights of the embedded model; the log of events says which are in force.
 SITE_WEIGHTS_FOLDER = "site_weights"
+#: One folder for each run: its record, and those of its results that later runs replaced.
+RUNS_FOLDER = "runs"
 TEMPLATES_FOLDER = "templates"
 TEMPLATE_REVIEWS_FOLDER = "template_reviews"
 PRODUCTION_LABELS_FILE = "production.json"
@@ -74,6 +76,7 @@ NEUTRAL_NAMES = frozenset(
             SAMPLE_DRAWS_FOLDER,
             EVENTS_FOLDER,
             SITE_WEIGHTS_FOLDER,
+            RUNS_FOLDER,
             TEMPLATES_FOLDER,
             PRODUCTION_LABELS_FILE,
             OWN_TYPES_FILE,
@@ -104,6 +107,9 @@ sample_draw_file_name = f"{SAMPLE_DRAWS_FOLDER}/{{:04d}}.json".format
 #: From the number of an event in the log.
 event_file_name = f"{EVENTS_FOLDER}/{{:04d}}.json".format
 site_weights_file_name = f"{SITE_WEIGHTS_FOLDER}/{{:04d}}.json".format
+run_file_name = f"{RUNS_FOLDER}/{{}}/run.json".format
+#: From a run's name and the name of a file that a later run replaced.
+kept_file_name = f"{RUNS_FOLDER}/{{}}/{{}}".format
 template_file_name = f"{TEMPLATES_FOLDER}/{{}}.toml".format
 #: From a template_id and the cycle's number.
 template_review_file_name = f"{TEMPLATE_REVIEWS_FOLDER}/{{}}/cycle_{{}}.json".format

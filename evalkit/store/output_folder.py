@@ -13,9 +13,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from evalkit.core.gc_pause import pause_gc
 from evalkit.errors import StoreError, UsageError
-from evalkit.store.canonical_json import encode_canonical_json
+from evalkit.store.canonical_json import StoredModel, encode_canonical_json, parse_stored_record
 from evalkit.store.file_names import NAME_PART_PATTERN, NEUTRAL_NAMES, OUTPUT_MARKERS
 
 _FILE_NAME_PATTERN = re.compile(f"{NAME_PART_PATTERN.pattern}(?:/{NAME_PART_PATTERN.pattern})*")
@@ -127,6 +129,55 @@ class OutputFolder(ABC):
         """Create a file atomically; return False, changing nothing, if it exists."""
 
 
+class ReadOnlyFolder(OutputFolder):
+    """View of an output folder through which nothing can be changed."""
+
+    def __init__(self, output_folder: OutputFolder) -> None:
+        """View ``output_folder``, whose files are read when they are asked for."""
+        self.root, self.database_url = output_folder.root, output_folder.database_url
+        self._folder = output_folder
+
+    @override
+    def has_folder(self, subfolder: str | None = None) -> bool:
+        return self._folder.has_folder(subfolder)
+
+    @override
+    def has_file(self, name: str) -> bool:
+        return self._folder.has_file(name)
+
+    @override
+    def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
+        return self._folder.list_file_and_folder_names(subfolder)
+
+    @override
+    def list_json_files(self, subfolder: str) -> list[str]:
+        return self._folder.list_json_files(subfolder)
+
+    @override
+    def list_subfolder_names(self, subfolder: str) -> list[str]:
+        return self._folder.list_subfolder_names(subfolder)
+
+    @override
+    def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
+        return self._folder.read_bytes(name, max_bytes)
+
+    @override
+    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
+        return self._folder.iterate_files_recursively(subfolder)
+
+    @override
+    def get_modification_time(self, name: str) -> float | None:
+        return self._folder.get_modification_time(name)
+
+    def _refuse_change(self, *_arguments: Any, **_options: Any) -> Any:
+        raise StoreError(
+            "the past of an output folder cannot be changed", code="STORE-PAST", remedy="Report this error."
+        )
+
+    remove_file = remove_folder = hold_run_lock = hold_write_lock = _refuse_change
+    _write_atomically = _create_atomically_if_absent = _refuse_change
+
+
 def require_evalkit_output_folder(output_folder: OutputFolder) -> None:
     """Raise UsageError if the folder does not exist, or is not an output folder.
 
@@ -170,6 +221,26 @@ def list_numbered_files_or_raise_on_gap(
                 remedy=f"Restore {subfolder}/ from a backup; its files are numbered from 1, and nothing else belongs there.",
             )
     return names
+
+
+def read_numbered_records(
+    output_folder: OutputFolder, subfolder: str, build_file_name: Callable[[int], str], record_type: type[StoredModel]
+) -> list[StoredModel]:
+    """Read a folder's records, which are numbered from 1, oldest first.
+
+    StoreError if a record is damaged or missing, or if the folder has another JSON file.
+    """
+    return [
+        read_record(output_folder, file_name, record_type)
+        for file_name in list_numbered_files_or_raise_on_gap(output_folder, subfolder, build_file_name)
+    ]
+
+
+def read_record(output_folder: OutputFolder, file_name: str, record_type: type[StoredModel]) -> StoredModel:
+    """Read the record in this file. NotFound if it is missing, StoreError if damaged."""
+    newest_version: int = record_type.model_fields["schema_version"].default
+    stored_json = output_folder.read_json(file_name, max_schema_version=newest_version)
+    return parse_stored_record(record_type, stored_json, file_name, "Restore the file from a backup.")
 
 
 def split_and_validate_file_name(name: str) -> list[str]:

@@ -38,6 +38,8 @@ def summarise(count: int) -> RunSummary:
         ],
         by_agent={"V2": Usage(calls=1, input_tokens=1200, output_tokens=30, cost_usd="0.5")},
         skipped=(),
+        run="baseline",
+        kept_classifications=None,
         weights_note=None,
         label_hint=None,
         setting_hint="a hint",
@@ -61,7 +63,7 @@ def test_a_run_has_a_row_a_document_and_counts_decisions() -> None:
         "V2: 1 call, 1,200 tokens in, 30 out, 0.5000 US dollars",
         "a hint",
         "3 s",
-        "Results in out. Waiting cases: evalkit queue --output out",
+        "Results in out, run baseline. Waiting cases: evalkit queue --output out",
     ]
 
 

@@ -76,7 +76,7 @@ def test_the_dossier_names_no_document_and_needs_no_script(folder: Path) -> None
     for heading in ("Intended use", "Local validation", "Certificate", "Drift", "Incidents", "Learning", "oversight"):
         assert heading in visible
     assert "audits 40; bound 0.0087" in visible
-    assert "0 of 1 strata that ever had a certificate have one now. Do not rely on those of Other | inbox" in visible
+    assert "0 of 1 strata that ever had a certificate have one now. Do not rely on those of Other from inbox" in visible
     assert "dr_first" in visible
 
 

@@ -168,7 +168,7 @@ def test_the_report_shows_detector_and_brakes(tmp_path: Path) -> None:
     section = build_report(braked, made_at=NOW)["drift"]
     by_stratum, changes = (table.frame for table in section.tables)
     assert by_stratum["braked"].tolist() == [True]
-    assert changes[["event", "documents"]].to_numpy().tolist() == [["braked", NAME]]
+    assert changes[["event", "documents"]].to_numpy().tolist() == [["braked", "Clinical Note from inbox"]]
     assert len(section.figures) == 1
     build_report(braked, made_at=NOW).write_html(tmp_path / "report.html")
     assert "Drift and brakes" in (tmp_path / "report.html").read_text("utf-8")

@@ -40,21 +40,29 @@ class ClassificationController(CaseController):
 
     @override
     def render_draft(self) -> None:
-        self.panel.is_repair_applied = self._is_repair_confirmed()
-        self.panel.is_short = self.case.is_short(self.draft)
         starts = {segment.start_page for segment in self.draft.segments}
         # Both answers are stored as a change: the boundary tells which of them was given.
-        self.panel.verdicts |= {
+        joined = {
             issue.issue_id: {"verdict": "dismissed"}
             for issue in self.case.packet.open_issues
             if issue.issue_id in self.panel.verdicts
             and issue.page not in starts
             and get_issue_answers(issue).effect == "decide_boundary"
         }
-        pane = self.screen.page_pane
-        pane.can_separate = pane.can_quote = not self.panel.is_locked
-        pane.doubts = self._render_boundary_doubts()
-        pane.offer = self._find_further_patient_pages() if pane.can_separate else {}
+        self.panel.set_traits(
+            is_repair_applied=self._is_repair_confirmed(),
+            is_short=self.case.is_short(self.draft),
+            verdicts=self.panel.verdicts | joined,
+        )
+        self.screen.page_pane.set_traits(
+            can_separate=not self.panel.is_locked,
+            can_quote=not self.panel.is_locked,
+            doubts=[
+                rendered | {"begins": doubt.page in starts, "is_decided": self._is_decided(doubt)}
+                for doubt, rendered in self._rendered_doubts
+            ],
+            offer={} if self.panel.is_locked else self._find_further_patient_pages(),
+        )
 
     @override
     def choose_first_target_id(self) -> str | None:
@@ -174,13 +182,6 @@ class ClassificationController(CaseController):
     @cached_property
     def _rendered_doubts(self) -> list[tuple[BoundaryDoubt, dict[str, Any]]]:
         return [(doubt, render_boundary_doubt(self.case, doubt)) for doubt in self.case.boundary_doubts]
-
-    def _render_boundary_doubts(self) -> list[dict[str, Any]]:
-        starts = {segment.start_page for segment in self.draft.segments}
-        return [
-            rendered | {"begins": doubt.page in starts, "is_decided": self._is_decided(doubt)}
-            for doubt, rendered in self._rendered_doubts
-        ]
 
     @override
     def answer_issue(self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None) -> Draft:

@@ -39,9 +39,11 @@ class FieldsController(CaseController):
     @override
     def render_draft(self) -> None:
         panel = self.panel
-        panel.place = describe_field_target_place(self.case, panel.selected, self.draft) if panel.selected else ""
-        panel.values = render_field_values(self.case, self.draft)
-        panel.wanted = self.case.list_unseen_target_ids(self.draft)
+        panel.set_traits(
+            place=describe_field_target_place(self.case, panel.selected, self.draft) if panel.selected else "",
+            values=render_field_values(self.case, self.draft),
+            wanted=self.case.list_unseen_target_ids(self.draft),
+        )
 
     @override
     def choose_first_target_id(self) -> str | None:

@@ -66,15 +66,18 @@ class TemplateController(CaseController):
             pane.marks = []
         self._shown_template = applied_template.template
         pane.frames = render_template_frames(case, self.draft, self.draft.page, is_locked=self.panel.is_locked)
-        panel.page, panel.has_box = self.draft.page, bool(pane.frames)
-        panel.place = describe_template_target_place(case, panel.selected, self.draft) if panel.selected else ""
-        panel.sums = render_sum_checks(applied_template) | {"reason": self.draft.unmet_sums}
-        panel.rows = render_transactions(applied_template, self.draft.page)
-        panel.left = render_unread_lines(applied_template)
-        panel.counted = describe_row_counts(applied_template, self.draft.page)
-        panel.template = build_template_trait(case, self.draft)
-        panel.readings = list_chosen_readings(case, self.draft)
-        panel.wanted = list(case.find_unseen_requirements(self.draft).issue_ids)
+        panel.set_traits(
+            page=self.draft.page,
+            has_box=bool(pane.frames),
+            place=describe_template_target_place(case, panel.selected, self.draft) if panel.selected else "",
+            sums=render_sum_checks(applied_template) | {"reason": self.draft.unmet_sums},
+            rows=render_transactions(applied_template, self.draft.page),
+            left=render_unread_lines(applied_template),
+            counted=describe_row_counts(applied_template, self.draft.page),
+            template=build_template_trait(case, self.draft),
+            readings=list_chosen_readings(case, self.draft),
+            wanted=list(case.find_unseen_requirements(self.draft).issue_ids),
+        )
 
     @override
     def choose_first_target_id(self) -> str | None:

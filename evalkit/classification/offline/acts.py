@@ -36,6 +36,7 @@ from evalkit.classification.offline.model_weights import (
 from evalkit.classification.offline.second_opinion_boundaries import get_contained_types
 from evalkit.classification.offline.second_opinion_types import (
     TYPE_SIGNS,
+    TypeSign,
     count_type_signs,
     lower_ascii,
     measure_type_signs_on_pages,
@@ -93,9 +94,10 @@ class ActFeatures(NamedTuple):
     @property
     def descriptions(self) -> dict[str, str]:
         """Feature name → end of the sentence "the text …" about a text that has it."""
-        words = {feature.name: feature.description for feature in self.word_features}
-        forms = {feature.name: feature.description for feature in self.pattern_features}
-        return words | forms | {sign.name: f"has {sign.name}" for sign in TYPE_SIGNS}
+        own_features: tuple[WordFeature | PatternFeature, ...] = (*self.word_features, *self.pattern_features)
+        return {feature.name: feature.description for feature in own_features} | {
+            sign.name: f"has {sign.name}" for sign in TYPE_SIGNS
+        }
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -176,15 +178,17 @@ def iter_feature_spans(name: str, text: str) -> Iterator[tuple[int, int]]:
     Matches of white space alone are left out.
     """
     features = load_act_features()
-    words = next((feature.words for feature in features.word_features if feature.name == name), None)
-    if words is not None:
-        yield from _iter_word_spans(words, lower_ascii(text))
+    all_features: tuple[WordFeature | PatternFeature | TypeSign, ...] = (
+        *features.word_features,
+        *features.pattern_features,
+        *TYPE_SIGNS,
+    )
+    feature = next(feature for feature in all_features if feature.name == name)
+    if isinstance(feature, WordFeature):
+        yield from _iter_word_spans(feature.words, lower_ascii(text))
         return
-    form = next((feature for feature in features.pattern_features if feature.name == name), None)
-    if form is not None:
-        matches = form.pattern.finditer(text if form.is_case_sensitive else lower_ascii(text))
-    else:
-        matches = next(sign for sign in TYPE_SIGNS if sign.name == name).pattern.finditer(text)
+    is_for_lowercase = isinstance(feature, PatternFeature) and not feature.is_case_sensitive
+    matches = feature.pattern.finditer(lower_ascii(text) if is_for_lowercase else text)
     yield from (match.span() for match in matches if match.group().strip())
 
 

@@ -460,7 +460,7 @@ def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[
         ),
         None,
     )
-    is_dated = _has_report_date(page) and not _has_report_date(previous_pages[-1])
+    is_dated = bool(_map_report_dates_to_text(page)) and not _map_report_dates_to_text(previous_pages[-1])
     title = next((line for line in new_lines[:6] if _is_title(line)), None)
     opening = next((line[:_MAX_TITLE_LENGTH] for line in new_lines[:4] if PATTERNS["opening"].match(line)), None)
     head_signs = (
@@ -471,10 +471,6 @@ def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[
     yield from (sign for sign in head_signs if sign.quote)
     if any(PATTERNS["continued"].search(line) for line in head_lines):
         yield BoundarySign(-3.0, "says that it is continued")
-
-
-def _has_report_date(page: Page) -> bool:
-    return bool(_map_report_dates_to_text(page))
 
 
 def _normalise_line(line: str) -> str:

@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any
 
 from typing_extensions import override
 
@@ -52,6 +51,7 @@ from evalkit.store import (
     TEMPLATES_FOLDER,
     OutputFolder,
     OutputIndex,
+    ReadOnlyFolder,
     encode_canonical_json,
     encode_indented_json,
 )
@@ -229,16 +229,12 @@ class FolderComparison:
         self._output_folder, self._recorded = output_folder, recorded
         self._hasher = FileNameHasher(output_folder)
         self._present = compute_folder_digests(output_folder, self._hasher)
-        self._past_folder = PastOutputFolder(output_folder, recorded, self._hasher)
+        #: The output folder as it was when the digests were taken.
+        self.past_folder = PastOutputFolder(output_folder, recorded, self._hasher)
         self._added = self._present.files.keys() - recorded.files.keys()
         self._reviewed_since = {_get_document_hash(name) for name in self._added if name.startswith(REVIEWS_FOLDER)}
         self._reviewed_cases = {name.split("/")[1] for name in recorded.files if name.startswith(REVIEWS_FOLDER)}
         self._new_purges = self._read_new_purges()
-
-    @property
-    def past_folder(self) -> PastOutputFolder:
-        """The output folder as it was when the digests were taken."""
-        return self._past_folder
 
     def _read_new_purges(self) -> list[PurgeRecord]:
         old_count = self._recorded.count_by_folder()[PURGE_RECORDS_FOLDER]
@@ -274,7 +270,7 @@ class FolderComparison:
                 notes.append(f"{name} was changed, as the purge of a document that it lists does")
             elif not is_gone and name in _GROWING_FILES:
                 changed += self._compare_entries(name, notes)
-            elif folder in (GROUND_TRUTH_FOLDER, TEMPLATES_FOLDER) and self._is_reviewed_since(name):
+            elif folder in (GROUND_TRUTH_FOLDER, TEMPLATES_FOLDER) and _get_document_hash(name) in self._reviewed_since:
                 pass  # it follows from the reviews, and `verify_integrity` compares it with them
             elif not (folder == PACKETS_FOLDER and self._is_packet_explained(name, shown_name, is_gone=is_gone)):
                 what = "it is missing" if is_gone else "it was changed"
@@ -285,9 +281,6 @@ class FolderComparison:
     def _is_draw_of_purge(self, name: str) -> bool:
         number = int(PurePath(name).stem)
         return any(draw.draw == number for record in self._new_purges for draw in record.draws)
-
-    def _is_reviewed_since(self, name: str) -> bool:
-        return _get_document_hash(name) in self._reviewed_since
 
     def _compare_entries(self, name: str, notes: list[str]) -> Iterator[IntegrityFault]:
         recorded, present = (Counter(digests.entries.get(name, ())) for digests in (self._recorded, self._present))
@@ -318,7 +311,7 @@ class FolderComparison:
             stored = self._output_folder.read_json(shown_name, max_schema_version=10**6)
         except EvalkitError:
             return False
-        is_same = compute_file_digest(self._past_folder.read_bytes(shown_name)) == self._recorded.files[name]
+        is_same = compute_file_digest(self.past_folder.read_bytes(shown_name)) == self._recorded.files[name]
         return is_same and (stored.get("review_status") == "completed") == (status == "completed")
 
 
@@ -328,7 +321,7 @@ def _get_document_hash(hashed_name: str) -> str:
     return match[0] if match else ""
 
 
-class PastOutputFolder(OutputFolder):
+class PastOutputFolder(ReadOnlyFolder):
     """Read-only view of an output folder as it was when digests were taken of it.
 
     Files that were added later do not exist in it. The status of a case, and ground truth that later reviews replaced, are
@@ -337,13 +330,9 @@ class PastOutputFolder(OutputFolder):
 
     def __init__(self, output_folder: OutputFolder, recorded: FolderDigests, hasher: FileNameHasher) -> None:
         """``hasher`` must have hashed the names of all present files."""
-        self.root, self.database_url = output_folder.root, output_folder.database_url
-        self._folder, self._recorded, self._hasher = output_folder, recorded, hasher
+        super().__init__(output_folder)
+        self._recorded, self._hasher = recorded, hasher
         self._past_names = sorted(map(hasher.reveal, recorded.files))
-
-    @override
-    def has_folder(self, subfolder: str | None = None) -> bool:
-        return self._folder.has_folder(subfolder)
 
     @override
     def has_file(self, name: str) -> bool:
@@ -420,15 +409,3 @@ class PastOutputFolder(OutputFolder):
     @override
     def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
         yield from ((name, self.read_bytes(name)) for name in self._past_names if name.startswith(f"{subfolder}/"))
-
-    @override
-    def get_modification_time(self, name: str) -> float | None:
-        return self._folder.get_modification_time(name)
-
-    def _refuse_change(self, *_arguments: Any, **_options: Any) -> Any:
-        raise StoreError(
-            "the past of an output folder cannot be changed", code="STORE-PAST", remedy="Report this error."
-        )
-
-    remove_file = remove_folder = hold_run_lock = hold_write_lock = _refuse_change
-    _write_atomically = _create_atomically_if_absent = _refuse_change

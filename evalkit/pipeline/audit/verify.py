@@ -29,6 +29,7 @@ from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.pipeline.event_log import find_changed_events
 from evalkit.pipeline.purge import read_purge_records
+from evalkit.pipeline.run_history import RunRecord, find_changed_results, list_run_files
 from evalkit.pipeline.sample_draws import read_all_draws
 from evalkit.pipeline.site_weights import find_changed_promotions
 from evalkit.pipeline.supplied_labels import read_stored_production_labels
@@ -69,6 +70,7 @@ from evalkit.store import (
     RESULTS_FOLDER,
     REVIEWS_FOLDER,
     ROSTER_FILE,
+    RUNS_FOLDER,
     SAMPLE_DRAWS_FOLDER,
     SITE_WEIGHTS_FOLDER,
     LocalOutputFolder,
@@ -82,6 +84,7 @@ from evalkit.store import (
     list_unrecognised_names,
     packet_file_name,
     purge_record_file_name,
+    read_record,
     result_file_name,
     review_file_name,
 )
@@ -149,6 +152,7 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
         "ground_truth": len(output_folder.list_json_files(GROUND_TRUTH_FOLDER)),
         "seeded": len(output_folder.list_json_files(ATTENTION_CHECKS_FOLDER)),
         "draws": len(output_folder.list_json_files(SAMPLE_DRAWS_FOLDER)),
+        "runs": len(output_folder.list_subfolder_names(RUNS_FOLDER)),
         "events": len(output_folder.list_json_files(EVENTS_FOLDER)),
         "purged": len(output_folder.list_json_files(PURGE_RECORDS_FOLDER)),
     }
@@ -427,6 +431,13 @@ def _check_event_chain(output_folder: OutputFolder, _folder: str) -> Iterator[In
         yield IntegrityFault(SITE_WEIGHTS_FOLDER, error.message, error.remedy)
 
 
+def _check_run_results(output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
+    record = read_record(output_folder, name, RunRecord)
+    for changed_name in find_changed_results(output_folder, record):
+        what = f"it is not what run {record.name} decided"
+        yield IntegrityFault(changed_name, what, "Restore the file from a backup, or run the document with --fresh.")
+
+
 def _check_purge_records(output_folder: OutputFolder, _folder: str) -> Iterator[IntegrityFault]:
     if output_folder.has_file(PURGE_INTENT_FILE):
         yield IntegrityFault(
@@ -470,8 +481,12 @@ def _check_review_head(output_folder: OutputFolder, head: ReviewChainHead) -> It
 
 
 def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    chain_folders = (f"{REVIEWS_FOLDER}/{case_id}" for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER))
-    for subfolder in (*_CHECKED_FOLDERS, *chain_folders):
+    nested_folders = (
+        f"{folder}/{name}"
+        for folder in (REVIEWS_FOLDER, RUNS_FOLDER)
+        for name in output_folder.list_subfolder_names(folder)
+    )
+    for subfolder in (*_CHECKED_FOLDERS, *nested_folders):
         for name in list_unrecognised_names(output_folder, subfolder):
             yield IntegrityFault(
                 f"{subfolder}/{name}",
@@ -498,6 +513,7 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
     _check_no_symlinks,
     partial(_check_each, lambda _: (PURGE_RECORDS_FOLDER,), str, _check_purge_records),
     partial(_check_each, lambda _: (EVENTS_FOLDER,), str, _check_event_chain),
+    partial(_check_each, list_run_files, str, _check_run_results),
     _check_review_heads,
     _check_foreign_files,
 )

@@ -24,7 +24,7 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 import dask
@@ -92,11 +92,8 @@ class OpaquePayload:
         return len(self._pickled)
 
 
-class _WorkerFault(NamedTuple):
-    """Unexpected error of a step on a worker, without any document text."""
-
-    error_type: str
-    function_name: str
+class RemoteTaskError(Exception):
+    """Unexpected error that a worker met while it processed a document, without its text."""
 
 
 async def run_task(payload: OpaquePayload) -> OpaquePayload:
@@ -115,7 +112,7 @@ async def run_task(payload: OpaquePayload) -> OpaquePayload:
         return OpaquePayload(error)
     except Exception as error:  # noqa: BLE001 - Dask would log it with the task's arguments
         last_frame = traceback.extract_tb(error.__traceback__)[-1]
-        return OpaquePayload(_WorkerFault(type(error).__name__, last_frame.name))
+        return OpaquePayload(RemoteTaskError(type(error).__name__, last_frame.name))
 
 
 #: Processes of this worker; None before its first task.
@@ -307,10 +304,8 @@ class DaskCluster(Executor):
         finally:
             pending_answer.cancel()
             future.release()
-        if isinstance(outcome, (WorkerDeathError, EvalkitError)):
+        if isinstance(outcome, (WorkerDeathError, EvalkitError, RemoteTaskError)):
             raise outcome
-        if isinstance(outcome, _WorkerFault):
-            raise RemoteTaskError(outcome.error_type, outcome.function_name)
         return cast("T", outcome)
 
     async def connect_and_describe(self) -> str:
@@ -482,10 +477,6 @@ def _get_file_size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-class RemoteTaskError(Exception):
-    """Unexpected error that a worker met while it processed a document."""
 
 
 def parse_scheduler_address(executor_url: str) -> str:

@@ -1,6 +1,6 @@
 """Deletion of documents in steps, so that a killed purge can be finished.
 
-Production's labels and the draws list many documents: they are read once and written once for many purged documents.
+Production's labels, the draws and the records of runs list many documents: they are read once and written once for many purged documents.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from evalkit.pipeline.purge.purge_record import (
     PurgeRecord,
     is_purge_unfinished,
     read_intent,
-    read_purge_record,
     read_purge_records,
     save_intent,
 )
 from evalkit.pipeline.purge.remaining_traces import PurgedDocument, add_remaining_traces
 from evalkit.pipeline.purge.selection import assess_expiry
+from evalkit.pipeline.run_history import read_run_records, remove_from_record, save_run_record
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws
 from evalkit.pipeline.supplied_labels import read_stored_production_labels
 from evalkit.review.attention_checks import get_attention_check_file_name
@@ -42,6 +42,7 @@ from evalkit.store import (
     OutputIndex,
     packet_file_name,
     purge_record_file_name,
+    read_record,
     sample_draw_file_name,
 )
 
@@ -104,7 +105,7 @@ def _purge_documents(
 ) -> Iterator[PurgedDocument]:
     """Purge documents; a document with a time limit only if it is finished and older."""
     output_folder = contents.output_folder
-    registries, record_number = ProductionLabelsAndDraws(output_folder), len(read_purge_records(output_folder))
+    registries, record_number = SharedFiles(contents), len(read_purge_records(output_folder))
     unregistered_ids: list[str] = []
     for doc_id, time_limit in expiry_limit_by_doc_id.items():
         # Nobody may submit, draft, open or reopen anything between the decision and the deletion.
@@ -163,18 +164,16 @@ def _finish_interrupted_purge(contents: FolderContents) -> Iterator[PurgedDocume
         case_ids = tuple(sorted({*intent.cases, *contents.list_possible_case_ids(doc_id)}))
         intent = intent.model_copy(update={"cases": case_ids})
         save_intent(output_folder, intent)
-        registries = ProductionLabelsAndDraws(output_folder)
+        registries = SharedFiles(contents)
         purged_document = _execute_purge(contents, registries, intent)
     registries.rewrite_files_without_documents((doc_id, *intent.listed))
     yield purged_document
 
 
-def _execute_purge(
-    contents: FolderContents, registries: ProductionLabelsAndDraws, intent: PurgeIntent
-) -> PurgedDocument:
-    """Delete the intent's document and report it; labels and draws stay unchanged.
+def _execute_purge(contents: FolderContents, registries: SharedFiles, intent: PurgeIntent) -> PurgedDocument:
+    """Delete the intent's document and report it; files that list many stay unchanged.
 
-    Labels and draws are rewritten for many documents at once. The caller holds the write lock, and looks for remaining
+    Files that list many documents are rewritten for all of them at once. The caller holds the write lock, and looks for remaining
     traces.
     """
     output_folder, index = contents.output_folder, contents.index
@@ -212,7 +211,7 @@ def _execute_purge(
     )
     if isinstance(output_folder, LocalOutputFolder):
         output_folder.remove_old_temp_files(time.time() - _ORPHAN_AGE_SECONDS)
-    review_count = sum(len(chain.reviews) for chain in read_purge_record(output_folder, record_name).chains)
+    review_count = sum(len(chain.reviews) for chain in read_record(output_folder, record_name, PurgeRecord).chains)
     return PurgedDocument(
         doc_id,
         intent.sha256,
@@ -224,9 +223,7 @@ def _execute_purge(
     )
 
 
-def _create_purge_record(
-    output_folder: OutputFolder, registries: ProductionLabelsAndDraws, intent: PurgeIntent
-) -> PurgeRecord:
+def _create_purge_record(output_folder: OutputFolder, registries: SharedFiles, intent: PurgeIntent) -> PurgeRecord:
     doc_id = intent.doc_id or ""
     previous_number = intent.number - 1
     reviews_by_case = ((subject, tuple(_create_purged_reviews(output_folder, subject))) for subject in intent.cases)
@@ -279,15 +276,17 @@ def _create_purged_reviews(output_folder: OutputFolder, case_id: str) -> Iterato
         )
 
 
-class ProductionLabelsAndDraws:
-    """Production's labels and the draws of an output folder, kept in memory.
+class SharedFiles:
+    """Production's labels, draws and records of runs, which list many documents, in memory.
 
     The caller holds the run lock: nobody else writes these files.
     """
 
-    def __init__(self, output_folder: OutputFolder) -> None:
-        """Read the labels and the draws. StoreError if a file is damaged."""
-        self._output_folder = output_folder
+    def __init__(self, contents: FolderContents) -> None:
+        """Read these files. StoreError if one is damaged."""
+        self._output_folder = output_folder = contents.output_folder
+        self._path_by_doc_id = {doc_id: str(row["file_path"]) for doc_id, row in contents.row_by_doc_id.items()}
+        self._run_records = read_run_records(output_folder)
         self._label_by_doc_id = read_stored_production_labels(output_folder)
         self._draws = read_all_draws(output_folder)
 
@@ -303,15 +302,23 @@ class ProductionLabelsAndDraws:
         count_by_kind = {
             "production": int(doc_id in self._label_by_doc_id),
             "draws": len({number for number, _ in self.iterate_draw_numbers_and_strata(doc_id)}),
+            "runs": sum(doc_id in record.documents for record in self._run_records),
         }
         return {kind: count for kind, count in count_by_kind.items() if count}
 
     def rewrite_files_without_documents(self, doc_ids: Collection[str]) -> None:
-        """Remove these documents from the labels and draws, and save the changed files.
+        """Remove these documents from the files, and save the changed ones.
 
         The other documents' probabilities do not change.
         """
         removed_ids = frozenset(doc_ids)
+        for doc_id in removed_ids:
+            self._path_by_doc_id.pop(doc_id, None)
+        for number, record in enumerate(self._run_records):
+            shortened = remove_from_record(record, removed_ids, tuple(self._path_by_doc_id.values()))
+            if shortened != record:
+                self._run_records[number] = shortened
+                save_run_record(self._output_folder, shortened)
         if removed_ids & self._label_by_doc_id.keys():
             self._label_by_doc_id = {
                 doc_id: label for doc_id, label in self._label_by_doc_id.items() if doc_id not in removed_ids

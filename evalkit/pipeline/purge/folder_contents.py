@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
@@ -23,6 +23,7 @@ from evalkit.store import (
     PACKETS_FOLDER,
     RESULTS_FOLDER,
     REVIEWS_FOLDER,
+    RUNS_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
     OutputFolder,
     OutputIndex,
@@ -30,6 +31,7 @@ from evalkit.store import (
     converted_file_name,
     extraction_file_name,
     ground_truth_file_name,
+    kept_file_name,
     packet_file_name,
     result_file_name,
     review_file_name,
@@ -81,6 +83,11 @@ class FolderContents:
             map_check_case_ids_by_doc_id(output_folder),
             template_case_ids_by_doc_id,
         )
+
+    @cached_property
+    def run_names(self) -> Sequence[str]:
+        """Names of the runs, each of which may have kept results of a document."""
+        return self.output_folder.list_subfolder_names(RUNS_FOLDER)
 
     @cached_property
     def template_review_files_by_sha256(self) -> Mapping[str, list[str]]:
@@ -181,6 +188,8 @@ class FolderContents:
             for revision in list_revisions(self.output_folder, case_id)
         )
         yield from map(ground_truth_file_name, all_case_ids)
+        kept_names = (result_file_name(doc_id), extraction_file_name(doc_id))
+        yield from (kept_file_name(run, name) for run in self.run_names for name in kept_names)
         yield from (converted_file_name(doc_id), extraction_file_name(doc_id))
         yield from (result_file_name(doc_id), bundle_file_name(doc_id))
         if sha256 is not None:

@@ -8,9 +8,9 @@ from evalkit.store import (
     PURGE_INTENT_FILE,
     PURGE_RECORDS_FOLDER,
     OutputFolder,
-    list_numbered_files_or_raise_on_gap,
     parse_stored_record,
     purge_record_file_name,
+    read_numbered_records,
 )
 
 #: Version 2 has the reviewers' roles.
@@ -111,19 +111,4 @@ def read_purge_records(output_folder: OutputFolder) -> list[PurgeRecord]:
 
     StoreError if a record is damaged or missing, or if the folder has another JSON file.
     """
-    return [
-        read_purge_record(output_folder, file_name)
-        for file_name in list_numbered_files_or_raise_on_gap(
-            output_folder, PURGE_RECORDS_FOLDER, purge_record_file_name
-        )
-    ]
-
-
-def read_purge_record(output_folder: OutputFolder, name: str) -> PurgeRecord:
-    """Read the purge record in this file. StoreError if it is damaged or missing."""
-    return parse_stored_record(
-        PurgeRecord,
-        output_folder.read_json(name, max_schema_version=SCHEMA_VERSION),
-        name,
-        "Restore the file from a backup.",
-    )
+    return read_numbered_records(output_folder, PURGE_RECORDS_FOLDER, purge_record_file_name, PurgeRecord)

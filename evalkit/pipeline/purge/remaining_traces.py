@@ -40,7 +40,7 @@ class PurgedDocument:
     removed_files: tuple[str, ...]
     """The names of the removed files, relative to the output folder."""
     deleted_row_counts: Mapping[str, int]
-    """The numbers of deleted rows by table of the database; ``production`` and ``draws`` count entries of those files."""
+    """The numbers of deleted rows by table of the database; ``production``, ``draws`` and ``runs`` count entries of those files."""
     digested_review_count: int
     """The number of reviews of which only digests are kept."""
     open_case_notes: tuple[str, ...]

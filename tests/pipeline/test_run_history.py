@@ -1,0 +1,377 @@
+"""Runs of one folder: their names, what each of them decided, and what later runs leave of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import evalkit_command
+from hypothesis import given
+from hypothesis import strategies as st
+from places import in_bucket, open_folder
+
+import evalkit
+from evalkit.errors import NotFound, RunStopped, UsageError
+from evalkit.pipeline import extract
+from evalkit.pipeline.audit.verify import verify_integrity
+from evalkit.pipeline.purge import purge
+from evalkit.pipeline.run_history import (
+    RunInputs,
+    RunRecord,
+    find_run_record,
+    open_run,
+    read_run_records,
+    remove_from_record,
+    require_valid_run_name,
+)
+from evalkit.review.loaders import read_extractions, read_result
+
+DOC = "segment_count"
+#: Starts that differ, of runs that may lie within one millisecond.
+LATER = "2027-01-01T00:00:00+00:00"
+
+
+@pytest.fixture
+def inbox(samples: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    for name in (DOC, "quest_cbc"):
+        shutil.copy(samples / f"{name}.pdf", folder)
+    return folder
+
+
+@pytest.fixture
+def supplied(samples: Path, tmp_path: Path) -> Path:
+    """A classification that is escalated; the built-in model's is accepted."""
+    folder = tmp_path / "classifications"
+    folder.mkdir()
+    shutil.copy(samples / "classifications" / f"{DOC}.json", folder)
+    return folder
+
+
+def list_kept_files(output: Path) -> list[str]:
+    return sorted(
+        str(path.relative_to(output / "runs")) for path in (output / "runs").rglob("*.json") if path.name != "run.json"
+    )
+
+
+def decide(output: Path | str, run: str) -> tuple[str, list[str]]:
+    result: Any = read_result(open_run(open_folder(output), run), DOC)
+    return result.decision.value, [issue.code for issue in result.issues]
+
+
+def test_a_later_run_leaves_results_and_issues_readable(inbox: Path, supplied: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox, output=output, name="supplied", classifications=supplied)
+    before = (output / f"results/{DOC}.json").read_bytes()
+    evalkit.run(inbox, output=output, name="asked", no_classifications=True)
+    assert list_kept_files(output) == [f"supplied/results/{DOC}.json"]  # the other document is stored once
+    assert (output / f"runs/supplied/results/{DOC}.json").read_bytes() == before
+    assert decide(output, "supplied") == ("ESCALATE_TO_SME", ["V1-SEGMENT-COUNT"])
+    assert decide(output, "asked") == ("AUTO_ACCEPT", ["V2-DOMINANT-TIE"])
+    assert not verify_integrity(open_folder(output)).faults
+    with pytest.raises(NotFound, match="the newest are supplied, asked"):
+        open_run(open_folder(output), "nobody")
+
+
+def test_a_run_records_what_it_was(inbox: Path, supplied: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox, output=output, name="supplied", classifications=supplied, profile="lean")
+    (record,) = read_run_records(open_folder(output))
+    assert (record.name, record.number, record.is_named, record.is_closed) == ("supplied", 1, True, True)
+    assert record.inputs == RunInputs(paths=(str(inbox),), classifications=str(supplied))
+    assert record.settings["profile"] == "lean"
+    assert record.settings["models"]["default"] == "embedded"
+    assert record.settings["versions"]["prompts"]["Merged_Verifier"]
+    (session,) = record.sessions
+    assert (session.decided, session.is_complete, list(session.usage_by_model)) == (2, True, ["embedded"])
+    assert session.times["started_at"] < session.times["finished_at"]
+    assert {doc_id: document.decision for doc_id, document in record.documents.items()} == {
+        "quest_cbc": "AUTO_ACCEPT",
+        DOC: "ESCALATE_TO_SME",
+    }
+    stored = json.loads((output / f"results/{DOC}.json").read_text())
+    assert record.documents[DOC].fingerprint == stored["fingerprint"]
+    assert stored["times"]["run_started_at"] == session.times["started_at"]
+
+
+def test_the_same_name_continues_the_newest_run(inbox: Path, samples: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox, output=output, name="inbox")
+    record_file = output / "runs/inbox/run.json"
+    before = record_file.read_bytes()
+    assert all(document.resumed for document in evalkit.run(inbox, output=output, name="inbox").documents)
+    assert record_file.read_bytes() == before
+    shutil.copy(samples / "doc2_6.pdf", inbox)
+    evalkit.run(inbox, output=output, name="inbox")
+    record = find_run_record(open_folder(output), "inbox")
+    assert [session.decided for session in record.sessions] == [2, 1]
+    assert sorted(record.documents) == ["doc2_6", "quest_cbc", DOC]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"paths": "quest_cbc.pdf"}, "made with other inputs"),
+        ({"classifications": "classifications"}, "made with other inputs"),
+        ({"extract": True}, "made with other inputs"),
+        ({"profile": "lean"}, r"made with other settings \(profile\)"),
+        ({"fresh": True}, "--fresh would replace the results of run first"),
+    ],
+    ids=str,
+)
+def test_a_name_with_other_inputs_or_settings_is_refused(
+    inbox: Path, supplied: Path, tmp_path: Path, options: dict[str, Any], reason: str
+) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox, output=output, name="first")
+    before = {path: path.read_bytes() for path in output.rglob("*.json")}
+    options = {"paths": inbox, "output": output, "name": "first"} | options
+    if "classifications" in options:
+        options["classifications"] = supplied
+    options["paths"] = inbox / options["paths"] if options["paths"] != inbox else inbox
+    with pytest.raises(UsageError, match=reason) as refused:
+        evalkit.run(**options)
+    assert (refused.value.code, "another --name" in refused.value.remedy) == ("RUN-CHANGED", True)
+    assert {path: path.read_bytes() for path in output.rglob("*.json")} == before
+    evalkit.run(**options | {"name": None})  # without the name it is a new run
+    assert [record.name == "first" for record in read_run_records(open_folder(output))] == [True, False]
+
+
+def test_only_the_newest_run_is_continued(inbox: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox, output=output, name="first")
+    evalkit.run(inbox, output=output, name="second", profile="lean")
+    with pytest.raises(UsageError, match="first is not the newest: second came after it"):
+        evalkit.run(inbox, output=output, name="first")
+
+
+def test_changed_classifications_make_another_run(inbox: Path, supplied: Path, samples: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox, output=output, name="first", classifications=supplied)
+    (supplied / f"{DOC}.json").write_text("{}")
+    with pytest.raises(UsageError, match="other classifications or patients for 1 of its documents"):
+        evalkit.run(inbox, output=output, name="first", classifications=supplied)
+
+
+def test_runs_without_a_name_get_date_and_number(inbox: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    first = evalkit.run(inbox, output=output).run
+    assert evalkit.run(inbox, output=output).run == first
+    second = evalkit.run(inbox, output=output, profile="lean").run
+    evalkit.run(inbox, output=output, name="named", profile="lean")
+    third = evalkit.run(inbox, output=output, profile="lean").run  # a named run is continued by its name only
+    day, _, number = first.rpartition("-")
+    assert (number, second, third) == ("1", f"{day}-2", f"{day}-3")
+    assert list_kept_files(output) == [f"{first}/results/quest_cbc.json", f"{first}/results/{DOC}.json"]
+
+
+def test_a_fresh_run_keeps_what_it_replaces(inbox: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    first = evalkit.run(inbox, output=output).run
+    assert evalkit.run(inbox, output=output, fresh=True).run != first
+    assert list_kept_files(output) == [f"{first}/results/quest_cbc.json", f"{first}/results/{DOC}.json"]
+
+
+def test_results_of_a_killed_run_are_kept(inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = tmp_path / "output"
+    with monkeypatch.context() as patch:
+        patch.setattr("evalkit.pipeline.run_history.RunRecorder.finish", lambda *_, **__: None)
+        killed = evalkit.run(inbox, output=output).run
+    assert not find_run_record(open_folder(output), killed).is_closed
+    assert not verify_integrity(open_folder(output)).faults
+    evalkit.run(inbox, output=output, name="next", profile="lean")
+    assert list_kept_files(output) == [f"{killed}/results/quest_cbc.json", f"{killed}/results/{DOC}.json"]
+
+
+def test_a_run_that_stops_records_what_it_decided(inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = tmp_path / "output"
+
+    def stop(document: evalkit.DocumentSummary, *_: int) -> None:
+        raise RunStopped("the model is down", code="LLM-OUTAGE", remedy="Run again later.")
+
+    with pytest.raises(RunStopped):
+        evalkit.run(inbox, output=output, name="stopped", workers=1, on_progress=stop)
+    record = find_run_record(open_folder(output), "stopped")
+    assert (record.is_closed, record.sessions[0].is_complete, len(record.documents)) == (True, False, 1)
+    evalkit.run(inbox, output=output, name="stopped")
+    record = find_run_record(open_folder(output), "stopped")
+    assert ([session.is_complete for session in record.sessions], len(record.documents)) == ([False, True], 2)
+
+
+def test_results_of_an_older_evalkit_are_kept_too(inbox: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox, output=output)
+    shutil.rmtree(output / "runs")
+    evalkit.run(inbox, output=output, name="new", profile="lean")
+    assert [record.name for record in read_run_records(open_folder(output))] == ["earlier", "new"]
+    assert list_kept_files(output) == ["earlier/results/quest_cbc.json", f"earlier/results/{DOC}.json"]
+    assert decide(output, "earlier")[0] == "AUTO_ACCEPT"
+
+
+def test_replaced_fields_are_kept(samples: Path, tmp_path: Path) -> None:
+    output, pdf = tmp_path / "output", samples / "pathology_report.pdf"
+    evalkit.run(pdf, output=output, name="fields", extract=True)
+    record = find_run_record(open_folder(output), "fields")
+    assert record.documents["pathology_report"].fields is not None
+    before = (output / "extractions/pathology_report.json").read_bytes()
+    extract(pdf, output=output, fresh=True)  # what it replaces is the run's
+    assert list_kept_files(output) == ["fields/extractions/pathology_report.json"]
+    assert (output / "runs/fields/extractions/pathology_report.json").read_bytes() == before
+    assert read_extractions(open_run(open_folder(output), "fields"), "pathology_report").extractions
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".",
+        "..",
+        "a/b",
+        "../a",
+        "a\\b",
+        "a..b",
+        "a.",
+        ".hidden",
+        "-x",
+        "ü",
+        "a b",
+        "a\n",
+        "x" * 65,
+        "2026-01-02-3",
+        "earlier",
+        "FIRST",
+    ],
+)
+def test_a_bad_name_is_refused_with_the_remedy(name: str) -> None:
+    first = RunRecord(name="first", number=1, is_named=True, inputs=RunInputs(), settings={}, sessions=())
+    with pytest.raises(UsageError, match="the run name") as refused:
+        require_valid_run_name(name, [first])
+    assert (refused.value.code, "baseline-2" in refused.value.remedy) == ("RUN-NAME", True)
+
+
+@given(st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,62}[A-Za-z0-9_])?", fullmatch=True))
+def test_a_plain_name_is_accepted(name: str) -> None:
+    if name != "earlier" and not name[:4].isdigit():
+        require_valid_run_name(name, [])
+
+
+def test_classifications_of_the_run_before_are_kept(inbox: Path, supplied: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    assert evalkit.run(inbox, output=output, classifications=supplied).kept_classifications is None
+    again = evalkit.run(inbox, output=output)
+    assert str(supplied) in (again.kept_classifications or "")
+    assert all(document.resumed for document in again.documents)
+    assert (
+        evalkit.run(inbox / "quest_cbc.pdf", output=output).problems == ()
+    )  # the file of the other document is no fault
+    shutil.rmtree(supplied)
+    with pytest.raises(UsageError, match="are gone") as refused:
+        evalkit.run(inbox, output=output)
+    assert "--no-classifications" in refused.value.remedy
+    asked = evalkit.run(inbox, output=output, no_classifications=True)
+    assert [document.decision for document in asked.documents] == ["AUTO_ACCEPT", "AUTO_ACCEPT"]
+
+
+def test_a_purge_removes_a_document_from_all_runs(inbox: Path, tmp_path: Path) -> None:
+    output, files = tmp_path / "output", [inbox / f"{DOC}.pdf", inbox / "quest_cbc.pdf"]
+    for number, profile in enumerate(["full", "lean", "full"]):
+        evalkit.run(files, output=output, name=f"run{number}", profile=profile)
+    (purged,) = purge(open_folder(output), [DOC], purged_at=LATER)
+    assert purged.deleted_row_counts["runs"] == 3
+    assert not [path for path in output.rglob("*.json") if DOC.encode() in path.read_bytes() or DOC in path.name]
+    assert not verify_integrity(open_folder(output)).faults
+    assert [sorted(record.documents) for record in read_run_records(open_folder(output))] == [["quest_cbc"]] * 3
+    run = evalkit.run(files, output=output, name="run2")  # the purge of an input makes no other run of it
+    assert (run.run, len(run.documents)) == ("run2", 1)
+
+
+def test_an_input_stays_while_another_document_needs_it() -> None:
+    record = RunRecord(
+        name="a", number=1, is_named=True, inputs=RunInputs(paths=("/in", "/x.pdf", "/inner")), settings={}, sessions=()
+    )
+    shortened = remove_from_record(record, {"x"}, ["/in/a.pdf"])
+    assert shortened.inputs == RunInputs(paths=("/in",), purged_paths=2)
+    assert shortened.inputs.is_same_as(record.inputs)
+    assert not shortened.inputs.is_same_as(RunInputs(paths=("/in", "/x.pdf")))
+
+
+def test_audit_names_a_changed_result_of_an_earlier_run(inbox: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox, output=output, name="first")
+    evalkit.run(inbox, output=output, name="second", profile="lean")
+    kept = output / f"runs/first/results/{DOC}.json"
+    kept.write_text(kept.read_text().replace("AUTO_ACCEPT", "ESCALATE_TO_SME"))
+    (output / "runs/first/results/quest_cbc.json").unlink()
+    (output / "runs/first/läuft.txt").write_text("")
+    faults = {fault.file for fault in verify_integrity(open_folder(output)).faults}
+    assert faults == {f"runs/first/results/{DOC}.json", "results/quest_cbc.json", "runs/first/läuft.txt"}
+
+
+def test_reindex_leaves_the_runs_alone(inbox: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox, output=output, name="first")
+    evalkit.run(inbox, output=output, name="second", profile="lean")
+    before = {path: path.read_bytes() for path in (output / "runs").rglob("*.json")}
+    (output / "evalkit.sqlite").unlink()
+    assert evalkit_command("reindex", "--output", output).returncode == 0
+    assert all(
+        document.resumed for document in evalkit.run(inbox, output=output, name="second", profile="lean").documents
+    )
+    assert {path: path.read_bytes() for path in (output / "runs").rglob("*.json")} == before
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_runs_in_a_bucket(
+    inbox: Path, scheme: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = in_bucket(scheme, request, monkeypatch)
+    evalkit.run(inbox / f"{DOC}.pdf", output=output, name="first")
+    evalkit.run(inbox / f"{DOC}.pdf", output=output, name="second", profile="lean")
+    folder = open_folder(output)
+    assert [record.name for record in read_run_records(folder)] == ["first", "second"]
+    assert folder.has_file(f"runs/first/results/{DOC}.json")
+    assert decide(output, "first")[0] == "AUTO_ACCEPT"
+    assert not verify_integrity(folder).faults
+    purge(folder, [DOC], purged_at=LATER)
+    assert not folder.has_file(f"runs/first/results/{DOC}.json")
+
+
+def test_runs_compare_and_show_take_names(inbox: Path, supplied: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox, output=output, name="supplied", classifications=supplied)
+    evalkit.run(inbox, output=output, name="asked", no_classifications=True)
+    evalkit.run(inbox, output=tmp_path / "other", classifications=supplied)
+    for path in output.rglob("*"):  # a folder that may only be read
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    table = evalkit_command("runs", "--output", output)
+    assert table.returncode == 0
+    assert [line.split()[0] for line in table.stdout.splitlines() if "embedded" in line][:2] == ["supplied", "asked"]
+    compared, folders = (
+        json.loads(evalkit_command("compare", *sides, "--output", output, "--json").stdout)
+        for sides in (("supplied", "asked"), (tmp_path / "other", output))
+    )
+    assert (compared["a"], compared["b"]) == ("supplied", "asked")
+    for key in ("decisions", "types", "versions", "only_a", "only_b"):
+        assert compared[key] == folders[key]
+    assert compared["decisions"]["ESCALATE_TO_SME"] == {"AUTO_ACCEPT": 1}
+    shown = evalkit_command("show", DOC, "--run", "supplied", "--output", output)
+    assert "number_of_segments is 3" in shown.stdout
+    assert "number_of_segments is 3" not in evalkit_command("show", DOC, "--output", output).stdout
+    assert evalkit_command("show", DOC, "--run", "nobody", "--output", output).returncode == 2
+
+
+def test_reviews_count_for_the_run_whose_answer_they_saw(inbox: Path, supplied: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox, output=output, name="supplied", classifications=supplied)
+    helper = evalkit.SMEReviewHelper(output, "dr_lee")
+    helper.save_review(DOC, agrees=False, corrected_dominant_type="Clinical Note")
+    helper.close()
+    evalkit.run(inbox, output=output, name="asked", no_classifications=True)
+    command = ("compare", "supplied", "asked", "--output", output, "--json")
+    compared = json.loads(evalkit_command(*command).stdout)
+    assert compared["known_from"] == {"given": 0, "A": 1, "B": 0, "both": 0}
+    assert compared["type"]["documents"] == 1
