@@ -44,11 +44,11 @@ def export(
         ),
     ] = None,
     file_format: Annotated[
-        Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir"],
+        Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir", "xlsx"],
         typer.Option(
             "--format",
             help="Format of the data. folder: a data card and a file per part; labelstudio: tasks, page pictures and "
-            "config; fhir: a FHIR R4 Bundle per file.",
+            "config; fhir: a FHIR R4 Bundle per file; xlsx: queue, issues, fields, truth and report.",
         ),
     ] = "jsonl",
     level: Annotated[
@@ -65,12 +65,10 @@ def export(
         ),
     ] = False,
     split: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            min=0,
-            max=1,
-            metavar="SHARE",
-            help="Share (0 to 1) of the data for training; the rest is for testing. A patient is never in both.",
+            metavar="SHARE[,SHARE]",
+            help="Shares (0 to 1) for training and validation; the rest is for testing. A patient is never in two parts.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random split; another seed divides differently.")] = 0,
@@ -80,10 +78,12 @@ def export(
 ) -> None:
     """Export the ground truth as a data set.
 
-    Example: evalkit export --format folder --to dataset --level page --split 0.8 --deidentify
+    Example: evalkit export --format folder --to dataset --level page --split 0.7,0.15 --deidentify
     """
     from evalkit.evaluation.export import export_ground_truth
+    from evalkit.evaluation.splitting import parse_split_shares
 
+    documents_by_part: dict[str, int] = {}
     row_count = export_ground_truth(
         open_existing_output(output).root,
         to,
@@ -91,12 +91,18 @@ def export(
         level=level,
         silver=silver,
         deidentify=deidentify,
-        split=None if split is None else {"train": split, "test": 1 - split},
+        split=None if split is None else parse_split_shares(split),
         seed=seed,
         with_text=with_text,
+        report_split=documents_by_part.update,
     )
+    total = sum(documents_by_part.values()) or 1
+    if documents_by_part and not as_json:
+        reached = ", ".join(f"{part} {count} ({count / total:.0%})" for part, count in documents_by_part.items())
+        print_notes(f"Documents in each part: {reached}. Related documents stay together.")
     if to is not None and as_json:
-        print_json({"rows": row_count, "to": str(to), "format": file_format, "level": level})
+        outcome = {"rows": row_count, "to": str(to), "format": file_format, "level": level}
+        print_json(outcome | ({"documents_by_part": documents_by_part} if documents_by_part else {}))
     elif to is not None:
         print_notes(f"{row_count} rows written to {to}")
 
@@ -182,6 +188,7 @@ def report(
 def dossier(
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="HTML file to write.")] = Path("dossier.html"),
     output: Annotated[str | None, create_output_option("Folder or bucket of the run to describe")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write the file for an AI committee.
 
@@ -196,7 +203,8 @@ def dossier(
     output_folder = open_existing_output(output)
     report = write_dossier(output_folder, to, load_settings(), made_at=format_iso_seconds(utc_now()))
     print_notes(*report.warnings)
-    print_blocks(f"The dossier is in {to}. To check it later: evalkit audit verify --dossier {to}")
+    text = f"The dossier is in {to}. To check it later: evalkit audit verify --dossier {to}"
+    print_outcome([text], lambda: {"to": str(to), "warnings": list(report.warnings)}, as_json=as_json)
 
 
 def sample(

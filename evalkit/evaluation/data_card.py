@@ -31,7 +31,16 @@ _MEANING_BY_SOURCE: dict[GroundTruthSource, str] = {
     "SME_CORRECTED": "an expert corrected the agent",
     "AUTO_ACCEPTED": "silver: accepted by rules, **not reviewed by an expert**",
 }
-_FEATURE_DTYPES = {"string": "string", "Int64": "int64", "Float64": "float64", "bool": "bool"}
+#: Types of columns by their names in Arrow, as the front matter of Hugging Face's data sets says them if otherwise.
+_FEATURES = {
+    "double": "dtype: float64",
+    "list<item: string>": "list: string",
+    "list<item: struct<start_page: int64, end_page: int64, type: string>>": "list:\n"
+    + "\n".join(
+        f"    - name: {name}\n      dtype: {dtype}"
+        for name, dtype in (("start_page", "int64"), ("end_page", "int64"), ("type", "string"))
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class DataCardFacts:
     row_counts: Mapping[str, int]
     """Number of exported rows, by part of the split."""
     column_descriptions: Mapping[str, tuple[str, str]]
-    """By column name: the pandas dtype and a sentence that explains the column."""
+    """By column name: the Arrow type and a sentence that explains the column."""
     unreadable_count: int
     """Number of problems met during the export, such as files that could not be read."""
     is_split: bool
@@ -76,7 +85,7 @@ def render_data_card(facts: DataCardFacts) -> str:
     return _load_card_template().render(
         facts=facts,
         documents=documents,
-        feature_dtypes=_FEATURE_DTYPES,
+        features=_FEATURES,
         row_total=sum(facts.row_counts.values()),
         version=version("evalkit"),
         definitions=load_type_records(),

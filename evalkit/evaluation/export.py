@@ -8,7 +8,8 @@ patients.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from evalkit.errors import StoreError, UsageError
@@ -32,6 +33,7 @@ def export_ground_truth(
     split: Mapping[str, float] | None = None,
     seed: int = 0,
     with_text: bool = False,
+    report_split: Callable[[Mapping[str, int]], None] | None = None,
 ) -> int:
     """Write an output folder's ground truth to a file or folder; return the row count.
 
@@ -40,9 +42,10 @@ def export_ground_truth(
         to: The file to write; for a format of folders, a folder that does not exist yet or an earlier export, which is
             replaced. None writes to standard output.
         file_format: ``jsonl`` (at level ``document`` the whole records, :class:`ExportedTruth`), ``csv``, ``parquet``,
-            ``folder`` (a data card and one JSON Lines file per part of the split), ``labelstudio`` (a folder with a task
-            per case, the labelling config and pictures of the pages), or ``fhir`` (a folder with a FHIR R4 Bundle per
-            file).
+            ``folder`` (a data card and one Parquet file per part of the split, which Hugging
+            Face's ``load_dataset`` opens), ``labelstudio`` (a folder with a task
+            per case, the labelling config and pictures of the pages), ``fhir`` (a folder with a FHIR R4 Bundle per
+            file), or ``xlsx`` (a workbook of queue, issues, fields, ground truth and report).
         level: One row per document, segment or page.
         silver: Include AUTO_ACCEPTED records, which no expert has reviewed.
         deidentify: Replace the names of documents and reviewers by pseudonyms and mask free text by patterns (no
@@ -51,6 +54,8 @@ def export_ground_truth(
             and near copies always stay in the same part.
         seed: The random seed of the split.
         with_text: Add the text of the pages.
+        report_split: Called with the number of documents in each part of the split, before anything is written. The
+            shares that are reached differ from ``split``, because related documents stay together.
 
     UsageError if options contradict each other or ``to`` cannot be written; EvalkitError if a written file does not
     read back as intended. If documents had to be left out or are incomplete, all others are written first, then a
@@ -61,6 +66,9 @@ def export_ground_truth(
     target = None if to is None else Path(os.path.realpath(to))
     _require_usable_options(options, target, file_format)
     content = collect_content(open_output_folder(output, Settings.load().database), options)
+    if split is not None and report_split:
+        counts = Counter(document.split_part for document in content.documents)
+        report_split({part: counts[part] for part in split})
     try:
         row_count = export_format.write(content, target)
     except OSError as error:
@@ -91,7 +99,7 @@ def _require_usable_options(options: ExportOptions, target: Path | None, file_fo
     if not export_format.is_table and any(unused.values()):
         raise UsageError(
             f"{' and '.join(name for name, is_given in unused.items() if is_given)} cannot be used with format "
-            f"{file_format}, which shows whole pages",
+            f"{file_format}, which shows documents as they are",
             code="EXPORT",
             remedy="Leave the option out, or choose another format.",
         )

@@ -148,6 +148,29 @@ def group_related_documents(
     return [[documents[index] for index in sorted(subset)] for subset in disjoint_sets.subsets()]
 
 
+def parse_split_shares(text: str) -> dict[str, float]:
+    """Parse the shares of train and, after a comma, validation; the rest is test.
+
+    UsageError unless these are one or two numbers from 0 to 1 that sum to at most 1.
+
+    >>> parse_split_shares("0.75"), parse_split_shares("0.5,0.25")
+    ({'train': 0.75, 'test': 0.25}, {'train': 0.5, 'validation': 0.25, 'test': 0.25})
+    """
+    names = ("train", "validation")[: text.count(",") + 1]
+    try:
+        shares = dict(zip(names, map(float, text.split(",")), strict=True))
+    except ValueError:
+        shares = {"train": math.nan}
+    shares["test"] = round(1 - math.fsum(shares.values()), 12)
+    if not all(0 <= share <= 1 for share in shares.values()):
+        raise UsageError(
+            f"{text[:40]!r} are no shares of a split",
+            code="SPLIT",
+            remedy="Give the share for training, such as 0.8, or those for training and validation, such as 0.7,0.15.",
+        )
+    return shares
+
+
 def require_valid_split_shares(share_by_part: Mapping[str, float]) -> None:
     """Raise a UsageError unless names are usable and shares are 0..1 and sum to 1."""
     bad_names = [part for part in share_by_part if not _PART_NAME_PATTERN.fullmatch(part)]

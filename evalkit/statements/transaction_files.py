@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date
 from importlib.resources import files
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from evalkit.core.grouping import group_by
-from evalkit.core.spreadsheets import escape_formula
+from evalkit.core.spreadsheets import Cell, Sheet, escape_formula, render_workbook
 from evalkit.errors import UsageError
 from evalkit.statements.statement_parser import TRANSACTION_CSV_COLUMNS, ParsedStatement, Transaction
 from evalkit.statements.statement_template import StatementTemplate
@@ -53,7 +52,7 @@ def select_file_writer(path: Path) -> Callable[[StatementReading], bytes]:
         ) from None
 
 
-def _tabulate(transactions: Sequence[Transaction]) -> tuple[list[str], list[list[object]]]:
+def _tabulate(transactions: Sequence[Transaction]) -> tuple[list[str], list[list[Cell]]]:
     """Return the columns and cells of a table; account and currency only if several."""
     accounts = dict.fromkeys(transaction.account for transaction in transactions)
     currency_by_account = {account: _find_currency([account]) or "" for account in accounts}
@@ -82,28 +81,13 @@ def _render_csv(reading: StatementReading) -> bytes:
 
 
 def _render_xlsx(reading: StatementReading) -> bytes:
-    """Render a workbook; every cell has its type, so that no text becomes a formula."""
-    import xlsxwriter  # imported late: few commands need it
-
     column_names, rows = _tabulate(reading.statement.transactions)
-    buffer = io.BytesIO()
-    with xlsxwriter.Workbook(buffer, {"in_memory": True}) as workbook:
-        sheet = workbook.add_worksheet("transactions")
-        money, day = (workbook.add_format({"num_format": code}) for code in ("0.00", "yyyy-mm-dd"))
-        literal = workbook.add_format({"quote_prefix": True})  # stays text when a person edits the cell
-        sheet.freeze_panes(1, 0)
-        sheet.set_column(1, 1, 50)
-        for column, name in enumerate(column_names):
-            sheet.write_string(0, column, name)
-        for (row, cells), (column, name) in product(enumerate(rows, 1), enumerate(column_names)):
-            cell = cells[column]
-            if name == "date":
-                sheet.write_datetime(row, column, date.fromisoformat(str(cell)), day)
-            elif isinstance(cell, str):
-                sheet.write_string(row, column, cell, None if escape_formula(cell) == cell else literal)
-            elif cell is not None:
-                sheet.write_number(row, column, cell, money if name in ("amount", "balance") else None)
-    return buffer.getvalue()
+    is_date = [name == "date" for name in column_names]
+    cells = [
+        [date.fromisoformat(str(cell)) if is_day else cell for cell, is_day in zip(row, is_date, strict=True)]
+        for row in rows
+    ]
+    return render_workbook([Sheet("transactions", column_names, cells, {"amount": "0.00", "balance": "0.00"})])
 
 
 def _render_ofx(reading: StatementReading) -> bytes:

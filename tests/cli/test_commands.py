@@ -3,11 +3,13 @@
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from commands import evalkit_command, evalkit_process
 
@@ -31,6 +33,8 @@ from evalkit.review import SMEReviewHelper
         ["export", "--format", "xml"],
         ["export", "--format", "folder"],
         ["export", "--split", "1.5"],
+        ["export", "--split", "0.9,0.2"],
+        ["export", "--split", "0.5,0.2,0.3"],
         ["sample", "1", "--seeded"],
         ["sample", "1", "--seeded", "--by", "type"],
         ["sample"],
@@ -203,7 +207,8 @@ def test_export_of_a_dataset(demo_run: RunSummary, tmp_path: Path) -> None:
     made = evalkit_command(*words, "--deidentify", "--with-text", "--to", tmp_path / "d", "--json")
     assert made.returncode == 0, made.stderr
     said = json.loads(made.stdout)
-    rows = [json.loads(line) for path in (tmp_path / "d/data").iterdir() for line in path.read_text().split("\n")[:-1]]
+    rows = [row for path in (tmp_path / "d/data").iterdir() for row in pq.read_table(path).to_pylist()]
+    assert said.pop("documents_by_part").keys() == {"train", "test"}
     assert said == {"rows": len(rows), "to": str(tmp_path / "d"), "format": "folder", "level": "page"}
     assert {row["split"] for row in rows} == {"train", "test"}
     assert not any("Ellison" in row["text"] for row in rows)
@@ -330,6 +335,7 @@ def test_run_records_what_blind_audits_prove(tmp_path: Path) -> None:
         review_file.write_text(json.dumps(review | {"shown": review["shown"] | {"agent": False}}))
     shown = evalkit_command(*command, **environment)
     assert "Certified: all documents. At most 60 % of the accepted documents are wrong" in shown.stderr
+    assert re.search(r"^Certified: [A-Z][A-Za-z ]+ from [a-z]+, V1\. At most", shown.stderr, re.MULTILINE), shown.stderr
     events = [json.loads(file.read_text()) for file in sorted((output / "events").iterdir())]
     assert [event["kind"] for event in events] == ["certified", "certified"]
     report = json.loads(evalkit_command("report", "--output", str(output), "--json", **environment).stdout)

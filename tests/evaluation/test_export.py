@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import datasets
+import duckdb
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -42,11 +44,21 @@ def output(tmp_path: Path) -> Output:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".parquet":
+        return list(pq.read_table(path).to_pylist())
     return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
 
 
 def everything(folder: Path) -> str:
-    return "\n".join(path.read_text() for path in folder.rglob("*") if path.is_file())
+    """What all files say; Parquet also decoded, because it may be compressed."""
+    said = []
+    for path in folder.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            said.append(content.decode("latin-1"))
+            if content.startswith(b"PAR1"):
+                said.append(json.dumps(pq.read_table(path).to_pylist(), default=str))
+    return "\n".join(said)
 
 
 def test_jsonl_of_documents_is_the_whole_records(output: Output, tmp_path: Path) -> None:
@@ -232,11 +244,7 @@ def test_de_identified_exports_tell_nobody(output: Output, tmp_path: Path, file_
     place = tmp_path / "place"
     place.mkdir()
     export_ground_truth(output.root, place / "t", file_format=file_format, deidentify=True, with_text=True, split=SPLIT)
-    written = (
-        json.dumps(pq.read_table(place / "t").to_pylist())
-        if file_format == "parquet"
-        else "\n".join(path.read_text() for path in place.rglob("*") if path.is_file())
-    )
+    written = everything(place)
     for secret in ("Smith", "John", "44-120", "dr_lee", "dr_kim"):
         assert secret not in written
     for said in (f"doc_{output.sha256('two')[:12]}", "reviewer_1", "reviewer_2"):
@@ -277,11 +285,7 @@ def test_names_outside_the_export_are_hidden_too(output: Output, tmp_path: Path,
     place = tmp_path / "place"
     place.mkdir()
     export_ground_truth(output.root, place / "t", file_format=file_format, deidentify=True, with_text=True)
-    written = (
-        json.dumps(pq.read_table(place / "t").to_pylist())
-        if file_format == "parquet"
-        else "\n".join(path.read_text() for path in place.rglob("*") if path.is_file())
-    ).casefold()
+    written = everything(place).casefold()
     for secret in (
         "smith",
         "john",
@@ -320,7 +324,7 @@ def test_probabilities_are_those_of_the_last_draw(output: Output, tmp_path: Path
     elif file_format == "csv":
         rows = list(csv.DictReader(place.open(newline="")))
     else:
-        rows = lines(place / "data/train.jsonl" if file_format == "folder" else place)
+        rows = lines(place / "data/train.parquet" if file_format == "folder" else place)
     found = {row["doc_id"]: float(row["inclusion_probability"]) for row in rows}
     assert found == {"two": 0.7, "shiny": 0.5, "Smith_John_2": 0.25}
     if file_format == "folder":
@@ -339,7 +343,7 @@ def test_the_card_counts_every_answer_of_a_program(output: Output, tmp_path: Pat
         export_ground_truth(output.root, tmp_path / "f", file_format="folder", deidentify=deidentify)
         card = " ".join((tmp_path / "f/README.md").read_text().split())
         assert "**2 of 2 documents were reviewed by a program (`is_simulated`), which gave 2 of 3 answers." in card
-        assert [row["is_simulated"] for row in lines(tmp_path / "f/data/train.jsonl")] == [True, True]
+        assert [row["is_simulated"] for row in lines(tmp_path / "f/data/train.parquet")] == [True, True]
     export_ground_truth(output.root, tmp_path / "f", file_format="folder")
     card = (tmp_path / "f/README.md").read_text()
     assert "| simulated_birch | 0 | 1 |" in card
@@ -440,3 +444,70 @@ def test_a_saved_table_has_empty_cells_for_what_is_missing(tmp_path: Path) -> No
         rows = list(csv.DictReader(file))
     assert [(one["type"], one["share"], one["n"]) for one in rows] == [("Other", "", "1"), ("", "0.5", "2")]
     assert (tmp_path / "t.csv").stat().st_mode & 0o777 == 0o600
+
+
+def test_duckdb_reads_each_level_with_its_types(output: Output, tmp_path: Path) -> None:
+    for level in LEVELS:
+        export_ground_truth(
+            output.root, tmp_path / f"{level}.parquet", file_format="parquet", level=level, silver=True, split=SPLIT
+        )
+    with duckdb.connect() as database:
+
+        def select(text: str, level: str) -> list[tuple[Any, ...]]:
+            return database.execute(f"SELECT {text} FROM '{tmp_path}/{level}.parquet' ORDER BY doc_id").fetchall()
+
+        segments = "list_transform(segments, lambda one: one.type || ' ' || one.start_page)"
+        assert select(f"doc_id, {segments}", "document") == [
+            ("Smith_John_2", ["Clinical Note 1", "Other 3"]),
+            ("shiny", ["Other 1"]),
+            ("two", ["Other 1"]),
+        ]
+        assert select("year(reviewed_at), typeof(reviewed_at), vouched[1], is_simulated", "document")[0] == (
+            *(2025, "TIMESTAMP WITH TIME ZONE", "dominant_type", False),
+        )
+        assert select("doc_id, type, end_page - start_page", "segment")[0] == ("Smith_John_2", "Clinical Note", 1)
+        assert len(select("page, type, inclusion_probability", "page")) == 5
+        kinds = dict(
+            database.execute(
+                f"SELECT column_name, column_type FROM (DESCRIBE FROM '{tmp_path}/page.parquet')"
+            ).fetchall()
+        )
+        assert (kinds["page"], kinds["vouched"], kinds["is_vouched"]) == ("BIGINT", "VARCHAR[]", "BOOLEAN")
+    columns = pq.ParquetFile(tmp_path / "page.parquet").metadata.row_group(0)
+    encodings = {columns.column(i).path_in_schema: columns.column(i).encodings for i in range(columns.num_columns)}
+    assert "RLE_DICTIONARY" in encodings["type"]
+    assert "RLE_DICTIONARY" not in encodings["correction_notes"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_hugging_face_opens_the_folder(
+    output: Output, tmp_path: Path, level: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        output.add(f"more_{number}", pages=[f"words {number} of their own"])
+    shares = {"train": 0.5, "validation": 0.25, "test": 0.25}
+    counted: dict[str, int] = {}
+    place = tmp_path / "dataset"
+    count = export_ground_truth(
+        output.root, place, file_format="folder", level=level, split=shares, with_text=True, report_split=counted.update
+    )
+    monkeypatch.setattr("datasets.config.HF_DATASETS_OFFLINE", True)
+    opened = datasets.load_dataset(str(place), cache_dir=str(tmp_path / "cache"))
+    assert opened.keys() == shares.keys() == counted.keys()
+    assert sum(counted.values()) == 14
+    assert sum(map(len, opened.values())) == count
+    for part, rows in opened.items():
+        assert rows.features["reviewed_at"].dtype == "timestamp[us, tz=UTC]"
+        assert rows.features["inclusion_probability"].dtype == "float64"
+        assert rows.features["vouched"].feature.dtype == "string"
+        if level == "document":
+            assert len(rows) == counted[part]
+            assert rows[0]["segments"][0]["start_page"] == 1
+        if level == "page":
+            assert rows.features["page"].dtype == "int64"
+
+
+def test_without_a_split_no_shares_are_told(output: Output, tmp_path: Path) -> None:
+    told: list[Any] = []
+    export_ground_truth(output.root, tmp_path / "t", report_split=told.append)
+    assert told == []

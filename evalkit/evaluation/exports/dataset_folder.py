@@ -1,4 +1,7 @@
-"""Ground truth as a dataset folder: a data card and one JSON Lines file per part of the split."""
+"""Ground truth as a dataset folder: a data card and one Parquet file per part of the split.
+
+``datasets.load_dataset(folder)`` of Hugging Face opens it, with the parts and the types of the columns.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from evalkit.evaluation.data_card import DataCardFacts, render_data_card
 from evalkit.evaluation.deidentify import measure_masked_medical_terms, measure_missed_planted_identifiers
 from evalkit.evaluation.exports.content import ExportContent, ExportDocument
 from evalkit.evaluation.exports.export_folder import replace_export_folder
-from evalkit.evaluation.exports.jsonl import create_jsonl
-from evalkit.evaluation.ground_truth_table import GroundTruthRow, get_column_dtype, read_folder_ground_truth
+from evalkit.evaluation.exports.parquet import create_parquet, get_arrow_type, iterate_typed_rows
+from evalkit.evaluation.ground_truth_table import GroundTruthRow, read_folder_ground_truth
 from evalkit.evaluation.private_files import create_private_file
 from evalkit.review.loaders import read_bundle
 
@@ -27,12 +30,13 @@ def write_dataset_folder(content: ExportContent, target: Path) -> int:
     documents_by_part = {name: list[ExportDocument]() for name in content.options.share_by_part or [_UNDIVIDED_PART]}
     for document in content.documents:
         documents_by_part[document.split_part or _UNDIVIDED_PART].append(document)
-    rows_by_part = {name: list(content.iterate_rows(documents)) for name, documents in documents_by_part.items()}
+    rows_by_part = {name: list(iterate_typed_rows(content, documents)) for name, documents in documents_by_part.items()}
     card = _render_card(content, documents_by_part, rows_by_part)
     with replace_export_folder(target, "folder") as folder:
         (folder / "data").mkdir(mode=0o700)
         for name, rows in rows_by_part.items():
-            create_jsonl(folder / "data" / f"{name}.jsonl", rows, f"{name}.jsonl")
+            file_name = f"{name}.parquet"
+            create_parquet(folder / "data" / file_name, list(content.options.column_meanings), rows, file_name)
         create_private_file(folder / "README.md", card)
     return sum(map(len, rows_by_part.values()))
 
@@ -51,7 +55,7 @@ def _render_card(
             },
             row_counts={name: len(rows) for name, rows in rows_by_part.items()},
             column_descriptions={
-                name: (get_column_dtype(name), meaning) for name, meaning in options.column_meanings.items()
+                name: (str(get_arrow_type(name)), meaning) for name, meaning in options.column_meanings.items()
             },
             unreadable_count=len(content.problems),
             is_split=options.share_by_part is not None,

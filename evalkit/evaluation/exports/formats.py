@@ -13,8 +13,9 @@ from evalkit.evaluation.exports.fhir import write_fhir_folder
 from evalkit.evaluation.exports.jsonl import write_jsonl
 from evalkit.evaluation.exports.label_studio import write_label_studio_folder
 from evalkit.evaluation.exports.parquet import write_parquet
+from evalkit.evaluation.exports.workbook import write_workbook
 
-ExportFormatName = Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir"]
+ExportFormatName = Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "fhir", "xlsx"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class ExportFormat:
     needs_bundles: bool = False
     """True if the format needs each document's bundle; a document without one is left out and named."""
     is_table: bool = True
-    """False if the format holds whole documents, so that there is no level, split or text column, and no masking."""
+    """False if the format holds whole documents or the whole folder, so that there is no level, split or text column, and no masking."""
 
 
 EXPORT_FORMATS: dict[ExportFormatName, ExportFormat] = {
@@ -38,6 +39,7 @@ EXPORT_FORMATS: dict[ExportFormatName, ExportFormat] = {
     "csv": ExportFormat(write_csv, is_text=True),
     "parquet": ExportFormat(write_parquet),
     "folder": ExportFormat(write_dataset_folder, is_folder=True),
+    "xlsx": ExportFormat(write_workbook, is_table=False),
     "labelstudio": ExportFormat(write_label_studio_folder, is_folder=True, is_table=False),
     "fhir": ExportFormat(write_fhir_folder, is_folder=True, is_table=False),
 }

@@ -20,14 +20,9 @@ def write_jsonl(content: ExportContent, target: Path | None) -> int:
         sys.stdout.writelines(map(_format_line, records))
         return len(records)
     with replace_file_atomically(target) as temporary_path:
-        create_jsonl(temporary_path, records, target.name)
+        create_private_file(temporary_path, "".join(map(_format_line, records)))
+        require_same_rows(_read_jsonl(temporary_path), records, target.name)
     return len(records)
-
-
-def create_jsonl(path: Path, records: list[dict[str, Any]], shown_name: str) -> None:
-    """Create a private JSON Lines file and compare what it reads back."""
-    create_private_file(path, "".join(map(_format_line, records)))
-    require_same_rows(_read_jsonl(path), records, shown_name)
 
 
 def _format_line(record: Mapping[str, Any]) -> str:

@@ -26,6 +26,7 @@ from evalkit.evaluation.label_studio.regions import (
     ANSWER_PREFIX,
     TRUTH_PREFIX,
     LabelledAnswer,
+    build_results,
     choose_new_quotes,
     list_flag_rows,
     parse_results,
@@ -239,7 +240,9 @@ class _AnswerImport:
             return
         label = f"task {task.id}" if task.id != "" else place
         if task.data is None or task.annotations is None:
-            reason = "the task has no data or no list of annotations. Export it in the format JSON, not JSON-MIN."
+            reason = (
+                "the task has no data or no annotations. Export it as JSON; JSON-MIN leaves out the pages of answers."
+            )
             yield ImportedRow(label, "", "", "refused", reason)
             return
         try:
@@ -254,7 +257,7 @@ class _AnswerImport:
         row = partial(ImportedRow, label, data.case_id)
         if not task.annotations:
             drafts = " (a draft that nobody submitted is left out)" if task.drafts else ""
-            yield row("", "skipped", f"nobody has answered it{drafts}")
+            yield row("", "skipped", f"it has no annotation: nobody has answered it{drafts}")
         for raw_annotation in task.annotations:
             try:
                 annotation = _Annotation.model_validate(raw_annotation)
@@ -328,54 +331,49 @@ class _AnswerImport:
         return next((self._annotators[name] for name in names if name in self._annotators), None)
 
     def _read_answer(self, label: str, data: _TaskData, task: _Task, annotation: _Annotation) -> _GivenAnswer:
-        answered_at = self._parse_time(annotation.updated_at or annotation.created_at)
+        answer = parse_results(annotation.result, data.total_pages)
+        time_text = annotation.updated_at or annotation.created_at
+        answered_at = self._parse_time(time_text)
+        if time_text and answered_at is None:
+            remark = "its time has no zone or lies in the future, so it is not recorded"
+            answer = replace(answer, remarks=(*answer.remarks, remark))
         return _GivenAnswer(
             task=label,
             data=data,
             has_predictions=bool(task.predictions) or annotation.parent_prediction is not None,
             annotation=annotation,
-            answer=parse_results(annotation.result, data.total_pages),
+            answer=answer,
             answered_at=answered_at,
             reviewer=self._find_reviewer(annotation) or "",
         )
 
     def _parse_time(self, text: str | None) -> datetime | None:
-        """Parse the time of an annotation; None if it is missing.
-
-        ReviewRefused if it is no time with a zone, or in the future.
-        """
-        if text is None:
-            return None
+        """Parse the time of an annotation; None without one that can be trusted."""
         try:
-            time = datetime.fromisoformat(text)
+            time = datetime.fromisoformat(text or "")
         except ValueError:
-            time = None
-        if time is None or time.tzinfo is None or time > self._now + _CLOCK_TOLERANCE:
-            raise ReviewRefused(
-                "the annotation's time is not a time with a zone, or lies in the future",
-                code="IMPORT-TIME",
-                remedy="Check the clock of the machine that runs Label Studio, and export again.",
-            )
-        return time.astimezone(UTC)
+            return None
+        is_plausible = time.tzinfo is not None and time <= self._now + _CLOCK_TOLERANCE
+        return time.astimezone(UTC) if is_plausible else None
 
     def _import_case(self, answers: Sequence[_GivenAnswer]) -> Iterator[ImportedRow]:
         """Import the answers to one case, oldest first; a colleague's is a second opinion."""
-        by_reviewer = group_pairs((answer.reviewer, answer) for answer in answers)
         chosen: list[_GivenAnswer] = []
-        for own in by_reviewer.values():
-            newest = max(own, key=_sort_by_time)
-            others = [answer for answer in own if answer is not newest]
-            if any(answer.answer != newest.answer for answer in others):
-                for answer in own:
-                    yield self._build_row(
-                        answer,
-                        "refused",
-                        f"{answer.reviewer} answered this case several times, and not alike. "
-                        "Delete the annotations that do not count.",
-                    )
+        for own in group_pairs((stated.reviewer, stated) for stated in answers).values():
+            *earlier, newest = sorted(own, key=_sort_by_time)
+            others = [stated for stated in earlier if stated.answer != newest.answer]
+            if any(stated.answered_at in (None, newest.answered_at) for stated in others):
+                reason = (
+                    "the same person answered the case several times, not alike, and it is not known which answer is "
+                    "the later one. Delete the annotations that do not count."
+                )
+                yield from (self._build_row(stated, "refused", reason) for stated in own)
                 continue
-            for answer in others:
-                yield self._build_row(answer, "unchanged", "the same answer as another annotation of this person")
+            for stated in earlier:
+                if stated in others:
+                    yield self._build_row(stated, "skipped", "a later annotation of the same person counts")
+                else:
+                    yield self._build_row(stated, "unchanged", "repeated by another annotation of the same person")
             chosen.append(newest)
         chosen.sort(key=_sort_by_time)
         for number, stated in enumerate(chosen):
@@ -387,7 +385,10 @@ class _AnswerImport:
     def _submit(self, stated: _GivenAnswer, *, asks_second: bool) -> ImportedRow:
         opinions = CaseOpinions.read(self._output_folder, stated.data.case_id)
         answer_sha256 = hash_canonical_json(
-            {"reviewer": stated.reviewer, "answer": [*map(str, vars(stated.answer).items())]}
+            {
+                "reviewer": stated.reviewer,
+                "results": build_results(stated.answer, [(1, 1)] * stated.data.total_pages, ""),
+            }
         )
         own_reviews = [
             review
@@ -404,7 +405,11 @@ class _AnswerImport:
         submitter = ReviewSubmitter(self._output_folder, self._index, stated.reviewer, lambda: self._now)
         loaded_case = submitter.load_case(case_id)
         if loaded_case.bundle.sha256 != stated.data.document_sha256:
-            raise ReviewRefused("the task shows another document", code="IMPORT-CASE", remedy="Export the cases again.")
+            raise ReviewRefused(
+                "the task shows another document, or another version of it",
+                code="IMPORT-CASE",
+                remedy="Export the cases again.",
+            )
         is_blind = loaded_case.packet.is_first_review_blind and not (stated.data.answer_shown or stated.has_predictions)
         submission = replace(
             _build_submission(stated.answer, loaded_case.packet),
@@ -427,7 +432,7 @@ class _AnswerImport:
         )
         parts = ", ".join(review.vouched) or "nothing"
         remarks = "".join(f"; {remark}" for remark in stated.answer.remarks)
-        opinion = " as second opinion" if case_id.endswith(SECOND_SUFFIX) else ""
+        opinion = " as second opinion, because several people answered" if case_id.endswith(SECOND_SUFFIX) else ""
         return self._build_row(
             stated, "imported", f"{review.outcome}{opinion} by {stated.reviewer}, who vouches for {parts}{remarks}"
         )

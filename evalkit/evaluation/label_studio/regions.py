@@ -8,8 +8,9 @@ pages out. Boxes are percent of the page.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import cos, radians, sin
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -53,7 +54,7 @@ class LabelledAnswer:
     """What is wrong with a document, by its first page."""
     notes: str = ""
     is_undeterminable: bool = False
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = field(default=(), compare=False)
     """A sentence for each part of the annotation that was left out, because evalkit has no place for it."""
 
 
@@ -137,18 +138,18 @@ class _Row(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 
-_Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+_Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class _Value(_Row):
     choices: list[str] = []
     text: list[str] | str = []
     rectanglelabels: list[str] = []
-    x: _Percent = 0.0
-    y: _Percent = 0.0
-    width: _Percent = 0.0
-    height: _Percent = 0.0
-    rotation: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+    x: _Number = 0.0
+    y: _Number = 0.0
+    width: Annotated[_Number, Field(ge=0)] = 0.0
+    height: Annotated[_Number, Field(ge=0)] = 0.0
+    rotation: _Number = 0.0
 
     @property
     def joined_text(self) -> str:
@@ -161,7 +162,20 @@ class _Result(_Row):
     from_name: str
     to_name: str
     item_index: int | None = None
+    original_width: Annotated[_Number, Field(gt=0)] = 1.0
+    original_height: Annotated[_Number, Field(gt=0)] = 1.0
     value: _Value
+
+    @property
+    def frame(self) -> tuple[float, float, float, float]:
+        """The upright frame of the box, which is turned clockwise about its corner, in shares of the page."""
+        value, width, height = self.value, self.original_width, self.original_height
+        turn = radians(value.rotation)
+        across = (value.width * width * cos(turn), -value.height * height * sin(turn))
+        down = (value.width * width * sin(turn), value.height * height * cos(turn))
+        left, right = (value.x + pick(0.0, across[0], across[1], sum(across)) / width for pick in (min, max))
+        top, bottom = (value.y + pick(0.0, down[0], down[1], sum(down)) / height for pick in (min, max))
+        return left / 100, top / 100, right / 100, bottom / 100
 
 
 #: By name of a control, the type of its results.
@@ -174,7 +188,9 @@ _TYPE_BY_CONTROL = {
     "quotes": "rectanglelabels",
     "quote_text": "textarea",
 }
+_TYPE_BY_WORDS = {document_type.casefold(): document_type for document_type in DocumentType}
 _PER_PAGE_CONTROLS = ("begins", "document_problem", "quotes")
+#: Half of the last digit to which shares are rounded.
 _ROUNDED_SHARE = 1e-6
 
 _T = TypeVar("_T")
@@ -186,41 +202,54 @@ def parse_results(raw_results: Sequence[Any], total_pages: int) -> LabelledAnswe
     The message never quotes text of the document.
     """
     problems: list[str] = []
-    relation_count = sum(isinstance(raw, dict) and raw.get("type") == "relation" for raw in raw_results)
+    remarks: list[str] = []
     results = [
         result
         for number, raw in enumerate(raw_results, 1)
-        if not (isinstance(raw, dict) and raw.get("type") == "relation")
-        for result in _parse_result(raw, number, total_pages, problems)
+        for result in _parse_result(raw, number, total_pages, problems, remarks)
     ]
-    reader = _ResultReader([*_drop_repeated(results)], total_pages, problems)
-    answer = reader.read()
+    answer = _ResultReader([*_drop_repeated(results)], total_pages, problems, remarks).read()
     if problems:
         raise ReviewRefused(
             "; ".join(dict.fromkeys(problems)),
             code="IMPORT-ANSWER",
             remedy="Correct the annotation in Label Studio, with evalkit's labelling config, and export again.",
         )
-    if not relation_count:
-        return answer
-    remark = f"{relation_count} relation{'s' * (relation_count > 1)} between regions left out"
-    return LabelledAnswer(**{**vars(answer), "remarks": (remark,)})
+    return replace(answer, remarks=tuple(dict.fromkeys(remarks)))
 
 
-def _parse_result(raw: Any, number: int, total_pages: int, problems: list[str]) -> Iterator[_Result]:
+def _parse_result(
+    raw: Any, number: int, total_pages: int, problems: list[str], remarks: list[str]
+) -> Iterator[_Result]:
+    foreign = _describe_foreign_part(raw)
+    if foreign:
+        remarks.append(f"{foreign} left out")
+        return
     try:
         result = _Result.model_validate(raw)
     except ValidationError as error:
         problems.append(describe_first_error(error, f"result {number}"))
         return
-    if _TYPE_BY_CONTROL.get(result.from_name) != result.type or result.to_name != "pages":
-        problems.append(f"result {number} is of control {result.from_name[:40]!r}, which the labelling config lacks")
+    if _TYPE_BY_CONTROL[result.from_name] != result.type or result.to_name != "pages":
+        problems.append(f"result {number} ({result.from_name}) is not as in the labelling config")
     elif result.from_name in _PER_PAGE_CONTROLS and result.item_index is None and total_pages > 1:
         problems.append(f"result {number} ({result.from_name}) does not say on which page it is")
     elif result.item_index is not None and not 0 <= result.item_index < total_pages:
         problems.append(f"result {number} is on page {result.item_index + 1}, but the file has {total_pages}")
     else:
         yield result
+
+
+def _describe_foreign_part(raw: Any) -> str:
+    """Describe a part of an annotation that evalkit's labelling config does not have; empty for any other."""
+    if not isinstance(raw, dict):
+        return ""
+    if raw.get("type") == "relation":
+        return "relations between boxes"
+    name = raw.get("from_name")
+    if not isinstance(name, str) or name in _TYPE_BY_CONTROL:
+        return ""
+    return f"the control {name[:40]!r}, which the labelling config lacks,"
 
 
 def _drop_repeated(results: Iterable[_Result]) -> Iterator[_Result]:
@@ -233,10 +262,13 @@ def _drop_repeated(results: Iterable[_Result]) -> Iterator[_Result]:
 
 
 class _ResultReader:
-    """Reader of one annotation's results; what contradicts itself is added to ``problems``."""
+    """Reader of one annotation's results.
 
-    def __init__(self, results: Sequence[_Result], total_pages: int, problems: list[str]) -> None:
-        self._results, self._total_pages, self._problems = results, total_pages, problems
+    What contradicts itself is added to ``problems``, what is left out to ``remarks``.
+    """
+
+    def __init__(self, results: Sequence[_Result], total_pages: int, problems: list[str], remarks: list[str]) -> None:
+        self._results, self._total_pages, self._problems, self._remarks = results, total_pages, problems, remarks
 
     def read(self) -> LabelledAnswer:
         file_types = [
@@ -265,12 +297,11 @@ class _ResultReader:
         return distinct[0] if distinct else None
 
     def _get_type(self, label: str, place: str) -> DocumentType | None:
-        try:
-            return DocumentType(label)
-        except ValueError:
+        document_type = _TYPE_BY_WORDS.get(" ".join(label.split()).casefold())
+        if document_type is None:
             reason = "no type was chosen" if label == NO_TYPE else f"{label[:40]!r} is not a document type"
             self._problems.append(f"{place}: {reason}")
-            return None
+        return document_type
 
     def _read_segments(self) -> tuple[SegmentDraft, ...] | None:
         choices_by_page: dict[int, list[str]] = {}
@@ -313,17 +344,22 @@ class _ResultReader:
         boxes_by_quote: dict[tuple[int, DocumentType | None, str], list[PageBox]] = {}
         for number, result in enumerate(self._list("quotes")):
             page, value = (result.item_index or 0) + 1, result.value
-            corners = (value.x, value.y, value.x + value.width, value.y + value.height)
-            if value.rotation or not value.width or not value.height or max(corners) > 100 + _ROUNDED_SHARE:
-                self._problems.append(f"a box on page {page} is empty, rotated or reaches over the page's edge")
+            x0, y0, x1, y1 = result.frame
+            inside = [round(min(max(corner, 0.0), 1.0), 6) for corner in (x0, y0, x1, y1)]
+            left, top, right, bottom = inside
+            if left >= right or top >= bottom:
+                self._remarks.append(f"a box on page {page}, which is empty or outside of the page, left out")
                 continue
+            if max(abs(was - now) for was, now in zip((x0, y0, x1, y1), inside, strict=True)) > _ROUNDED_SHARE:
+                self._remarks.append(f"a box clipped at the edge of page {page}")
             types = [self._get_type(label, f"a box on page {page}") for label in value.rectanglelabels]
             document_type = self._take_one(types, f"a box on page {page} has several types")
             text = text_by_id.get(result.id, "")
+            if not text.strip():
+                self._remarks.append(f"a box on page {page} has no text")
             # A quote over several lines has a box for each; without a text each box is a quote of its own.
             key = page, document_type, text or f"\0{number}"
-            x0, y0, x1, y1 = (min(round(corner / 100, 6), 1.0) for corner in corners)
-            boxes_by_quote.setdefault(key, []).append((page, x0, y0, x1, y1))
+            boxes_by_quote.setdefault(key, []).append((page, left, top, right, bottom))
         for (page, document_type, text), boxes in boxes_by_quote.items():
             snippet = "" if text.startswith("\0") else text
             try:
