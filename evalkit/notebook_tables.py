@@ -28,10 +28,13 @@ _DOCUMENT_COLUMN = "doc_id"
 #: Texts of more characters are wrapped, cut after three lines, and whole in a tooltip.
 _MAX_UNBROKEN_LENGTH = 24
 _MAX_SHOWN_LENGTH = 400
+#: Width of a table and smallest width of a column of long text, in characters. A page of 1440 pixels has room for 160.
+_TABLE_WIDTH = 160
+_MIN_TEXT_WIDTH = 36
 _MAX_TOOLTIP_LENGTH = 3000
 _RAW_TEXT_NOTE = "Not shown: the whole texts of documents."
-_NUMBER_COLUMN = {"className": "ek-number", "type": "num"}
-_TEXT_COLUMN = {"className": "ek-text", "type": "html"}
+_NUMBER_COLUMN = {"className": "evalkit-number", "type": "num"}
+_TEXT_COLUMN = {"className": "evalkit-text", "type": "html"}
 _STYLE = Path(__file__).with_suffix(".css").read_text("utf-8")
 _TABLE_OPTIONS: dict[str, Any] = {
     "allow_html": True,  # every cell is escaped here
@@ -39,8 +42,7 @@ _TABLE_OPTIONS: dict[str, Any] = {
     "maxBytes": 0,
     "maxColumns": 0,
     "classes": "display compact",
-    "style": "width:auto;margin:0;caption-side:bottom",
-    "select": {"style": "single", "selector": ".ek-open", "info": False},
+    "select": {"style": "single", "selector": ".evalkit-open", "info": False},
 }
 
 
@@ -61,19 +63,21 @@ class DocumentTable(VBox):  # type: ignore[misc]
     def __init__(self, frame: pd.DataFrame, *, output: Path | str | None = None) -> None:
         self._output = output or frame.attrs.get(OUTPUT_ATTRIBUTE)
         self._frame = _select_shown_part(frame)
+        text_width = max(_MIN_TEXT_WIDTH, _TABLE_WIDTH // max(len(self._frame.columns), 1))
         column_definitions = [
             {"targets": [number], **(_NUMBER_COLUMN if _is_numeric(dtype) else _TEXT_COLUMN)}
             for number, dtype in enumerate(self._frame.dtypes)
         ]
         self.table = ITable(
             _format_frame(self._frame),
-            caption=_RAW_TEXT_NOTE if len(self._frame) < len(frame) else None,
             columnDefs=column_definitions,
+            style=f"width:auto;margin:0;--evalkit-text-width:{text_width}ch",
             **_TABLE_OPTIONS,
         )
+        self.note = HTML(_RAW_TEXT_NOTE if len(self._frame) < len(frame) else "")
         self.pages = HTML()
         self.table.observe(self._open_selected_document, "selected_rows")
-        super().__init__([HTML(f"<style>{_STYLE}</style>"), self.table, self.pages])
+        super().__init__([HTML(f"<style>{_STYLE}</style>"), self.table, self.note, self.pages])
         self.add_class("evalkit-table")
 
     def _open_selected_document(self, _change: Mapping[str, Any]) -> None:
@@ -122,11 +126,13 @@ def _format_cell(value: object, *, is_document: bool) -> str:
     # Python keeps bytes of a file name that are not text as lone surrogates, which no browser can be sent.
     text = _format_value(value).encode("utf-8", "replace").decode()
     if is_document and text:
-        return f'<button type="button" class="ek-open" title="Open its pages below the table">{escape(text)}</button>'
+        return (
+            f'<button type="button" class="evalkit-open" title="Open its pages below the table">{escape(text)}</button>'
+        )
     shown = " ".join(text.split())
     if len(shown) <= _MAX_UNBROKEN_LENGTH:
-        return f'<span class="ek-word">{escape(shown)}</span>'
-    return f'<div class="ek-cut" title="{escape(_cut(text, _MAX_TOOLTIP_LENGTH))}">{escape(_cut(shown, _MAX_SHOWN_LENGTH))}</div>'
+        return f'<span class="evalkit-word">{escape(shown)}</span>'
+    return f'<div class="evalkit-cut" title="{escape(_cut(text, _MAX_TOOLTIP_LENGTH))}">{escape(_cut(shown, _MAX_SHOWN_LENGTH))}</div>'
 
 
 def _cut(text: str, max_length: int) -> str:

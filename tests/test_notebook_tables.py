@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -47,7 +48,7 @@ def test_a_file_name_that_is_no_text_is_shown() -> None:
 def test_long_text_is_cut_and_whole_in_a_tooltip() -> None:
     text = "word " * 500
     ((cell,),) = get_cells(DocumentTable(pd.DataFrame({"message": [text]})))
-    tooltip, shown = re.fullmatch(r'<div class="ek-cut" title="(.*)">(.*)</div>', cell).groups()
+    tooltip, shown = re.fullmatch(r'<div class="evalkit-cut" title="(.*)">(.*)</div>', cell).groups()
     assert tooltip == text
     assert len(shown) == 401
     assert shown.endswith("…")
@@ -61,15 +62,19 @@ def test_raw_text_and_boxes_are_left_out() -> None:
         ["date", "2025-02-01"],
         ["", "x"],
     ]
-    assert table.table.caption
-    assert not DocumentTable(frame[:1]).table.caption
+    assert table.note.value
+    assert DocumentTable(frame[:1]).note.value == ""
 
 
 def test_numbers_are_aligned_and_named_indexes_are_columns() -> None:
     table = DocumentTable(pd.crosstab(pd.Series(["a", "b"], name="agent"), pd.Series(["x", "y"], name="type")))
     definitions = table.table.get_state("_dt_args")["_dt_args"]["columnDefs"]
     assert get_headers(table) == ["agent", "x", "y"]
-    assert [definition["className"] for definition in definitions] == ["ek-text", "ek-number", "ek-number"]
+    assert [definition["className"] for definition in definitions] == [
+        "evalkit-text",
+        "evalkit-number",
+        "evalkit-number",
+    ]
 
 
 def test_every_row_of_a_large_table_is_there() -> None:
@@ -100,3 +105,12 @@ def test_show_displays_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evalkit.notebook_tables.display", shown.append)
     assert evalkit.show(pd.DataFrame({"a": []})) is None
     assert isinstance(shown[0], DocumentTable)
+
+
+def test_styles_of_the_screens_do_not_touch_tables(demo_run: RunSummary) -> None:
+    shown = json.dumps(get_cells(DocumentTable(demo_run.issues_frame())))
+    classes = {name for words in re.findall(r'class=\\"([^"\\]*)', shown) for name in words.split()}
+    styles = [path.read_text() for path in Path(evalkit.__file__).parents[1].glob("widgets/*.css")]
+    assert len(classes) == 3
+    assert len(styles) > 5
+    assert not [name for name in classes for style in styles if f".{name}" in style]

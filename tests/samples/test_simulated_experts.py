@@ -45,6 +45,14 @@ def test_a_document_without_a_row_is_left_out_and_named(
     assert {path.name.partition(".")[0] for path in (output / "reviews").iterdir()} == {"quest_genomic"}
 
 
+def test_named_cases_are_left_for_people(output: Path, samples: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(output), str(samples / "truth.csv"), "quest_genomic", "poor_scan"]) == 0
+    reviewed = {path.name for path in (output / "reviews").iterdir()}
+    assert "segment_count" in reviewed
+    assert not reviewed & {"quest_genomic", "poor_scan"}
+    assert capsys.readouterr().err == "", "a case that is left needs no label"
+
+
 @pytest.mark.parametrize("words", [[], ["output"]])
 def test_wrong_arguments_are_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
