@@ -51,6 +51,9 @@ _NAME_CHARACTERS = " &/().'-"
 #: What the screen and the reports write in place of a type.
 _TAKEN_NAMES = ("cannot tell", "unknown", "no form", "no box", "none", "version")
 
+#: The code of a document of which nothing more is known, in US Core's value set of document types.
+_UNKNOWN = Coding(code="UNK", display="unknown", system="http://terminology.hl7.org/CodeSystem/v3-NullFlavor")
+
 _load_shipped_table = partial(load_package_table, "evalkit.classification", "types.toml")
 
 
@@ -129,8 +132,8 @@ class DocumentTypeRecord(StrictRecord):
     definition: _Sentence
     includes: _Clauses = ()
     excludes: _Clauses = ()
-    loinc: Annotated[Coding, BeforeValidator(_read_plain_code)]
-    """Code of a document of this type; the display may be left out, and the table then be written as text."""
+    loinc: Annotated[Coding | None, BeforeValidator(_read_plain_code)] = None
+    """Code of a document of this type; a text is the code without its name. None: the code says "unknown"."""
     key: str | None = None
     """The key that sets this type on the expert's screen; None: only its button does."""
     report_category: Coding | None = None
@@ -300,7 +303,7 @@ def get_type_coding(document_type: str, text: str = "") -> Coding:
         for coding in record.titles:
             if title in coding.names:
                 return Coding(code=coding.code, display=coding.display, system=coding.system)
-    return record.loinc
+    return record.loinc or _UNKNOWN
 
 
 def get_report_category(document_type: str) -> Coding | None:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import multiprocessing
 import os
 import pickle
+import re
+import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
+from benchmarks.first_contact.interchange import open_types_files
+from benchmarks.first_contact.interchange.own_types import TypesFile
+from builders import Json, document, evidence, one_segment, page
 from pydantic import ValidationError
 
 from evalkit.classification.classifier_answer import build_answer_schema
 from evalkit.classification.findings import render_judging_guide
+from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.schema import DocumentType, MixtureEntry
 from evalkit.document_types import (
     FIVE_TYPES,
+    FREE_KEYS,
     compute_types_version,
     get_report_category,
     get_type_coding,
@@ -95,6 +105,7 @@ def row(name: str, **changes: object) -> str:
     [
         row("Operative Note", key="6"),
         row("Zahnärztlicher Befund", includes=["Füllungen"], excludes=[]),
+        row("Dental record", loinc=None),
         row("Echo report", loinc="34552-0", version=None),
         'version = "3"\n' + row("Dental"),
         "".join(row(f"Kind {letter}") for letter in "ABCDEFGHIJ"),
@@ -135,7 +146,6 @@ ENTRY = {"presence_level": "PRIMARY", "confidence": 1.0, "overall_share": 1.0}
         (row("Dental", key="s"), "Dental: key: choose one of"),
         (row("Dental", loinc="11504-9"), "Dental: loinc: 11504-9 is no LOINC code: the check digit of 11504 is 8"),
         (row("Dental", loinc="dental"), "Dental: loinc: 'dental' is no LOINC code"),
-        (row("Dental", loinc=None), "Dental: loinc: Field required"),
         (row("Dental", definition=None), "Dental: definition: Field required"),
         (row("Dental", definition=""), "Dental: definition: write one line"),
         (row("Dental", definition="  "), "Dental: definition: write one line"),
@@ -206,3 +216,52 @@ def test_requests_to_models_follow_the_types_in_force(tmp_path: Path) -> None:
     assert ['"Operative Note"' in six[0], "Operative Note: A surgeon's account." in six[1]] == [True, True]
     use_own_types({})
     assert (json.dumps(build_answer_schema()), render_judging_guide()) == five
+
+
+def rewrite(path: Path) -> None:
+    """Write a benchmark's list of types as tables by name, with keys that the screen has."""
+    try:
+        rows = tomllib.loads(path.read_text("utf-8"))["types"]
+    except (OSError, ValueError, KeyError):
+        return
+    keys: dict[str, str] = {}
+    for fields in rows:
+        key = fields.pop("key", None)
+        if key is not None and len(keys.keys() | {key}) <= len(FREE_KEYS):
+            fields["key"] = keys.setdefault(key, FREE_KEYS[len(keys)] if len(key) == 1 else key)
+    texts = (row(fields.pop("name"), loinc=fields.pop("code", None), **fields) for fields in rows)
+    path.write_text("".join(texts), "utf-8")
+
+
+@pytest.mark.parametrize("file", list(open_types_files.build()), ids=lambda file: file.name)
+def test_files_of_another_author_are_read_or_refused(file: TypesFile, tmp_path: Path) -> None:
+    path = tmp_path / "types.toml"
+    file.make(path)
+    if path.is_file():
+        rewrite(path)
+    if file.outcome == "read":
+        records = load_own_types(str(path))
+        assert [(name, record.definition) for name, record in records.items()] == [
+            (own_type.name, own_type.definition) for own_type in file.types
+        ]
+        return
+    with pytest.raises(UsageError) as refused:
+        load_own_types(str(path))
+    assert all(re.search(words, refused.value.message, re.IGNORECASE) for words in file.told), refused.value.message
+
+
+def decide_in_worker(orchestrator: RetryOrchestrator, answer: Json) -> list[str | None]:
+    """The types of an answer that another process decided about."""
+    outcome = asyncio.run(
+        orchestrator.evaluate(document(page(1, "Bitewing films reviewed, no further caries.")), answer)
+    )
+    assert outcome.classification is not None
+    return [segment.dominant_type for segment in outcome.classification.segments]
+
+
+def test_types_travel_to_other_processes(tmp_path: Path) -> None:
+    use_own_types(load_own_types(write(tmp_path, row("Dental"))))
+    answer = one_segment("Dental", 1, evidence("Bitewing films reviewed", 1, "films"))
+    orchestrator = RetryOrchestrator()
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert pool.submit(decide_in_worker, orchestrator, answer).result() == ["Dental"]

@@ -279,7 +279,7 @@ def _describe_answers(document: DocumentRecord) -> list[dict[str, Any]]:
         {
             "of": name,
             "type": labels.dominant_type,
-            "confidence": labels.confidence,
+            "confidence": None if name == "truth" else labels.confidence,
             "segments": [list(span) for span in labels.segments],
         }
         for name, labels in sides.items()

@@ -21,7 +21,6 @@ from evalkit.classification.classifier_answer import (
 from evalkit.classification.findings import render_judging_guide
 from evalkit.classification.offline.lexicon import (
     CueMatch,
-    LexiconReading,
     Span,
     describe_cue,
     find_body_spans,
@@ -53,6 +52,7 @@ from evalkit.classification.v2_consistency import (
     SUMMARY_KEY,
     choose_overall_type,
 )
+from evalkit.core.identity_cache import cache_by_identity
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import has_page_furniture
 from evalkit.documents.identity.file_persons import has_patient_identifier
@@ -174,16 +174,6 @@ def classify_by_embedded_model(
 
 
 @dataclass(frozen=True)
-class _EvidencePage:
-    scored_page: ScoredPage
-    passages: tuple[Span, ...]
-
-    @property
-    def lexicon_reading(self) -> LexiconReading:
-        return self.scored_page.lexicon_reading
-
-
-@dataclass(frozen=True)
 class _ScoredDocument:
     pages: tuple[ScoredPage, ...]
     type_scores: ClassificationScores
@@ -197,12 +187,6 @@ class _ScoredDocument:
 
 def _score_document(pages: Sequence[ScoredPage], transitions: Iterable[PageTransition]) -> _ScoredDocument:
     type_scores = pages[0].type_scores if len(pages) == 1 else combine_page_scores(pages)
-    evidence_pages = [
-        _EvidencePage(
-            page, tuple(_split_passages(page.lexicon_reading.page.text, page.lexicon_reading.furniture_spans))
-        )
-        for page in pages
-    ]
     page_numbers = {page.lexicon_reading.page.page_num for page in pages}
     own_joins = tuple(join for join in transitions if join.page_num in page_numbers)
     likely_type, next_type = type_scores.types_by_probability[:2]
@@ -211,11 +195,11 @@ def _score_document(pages: Sequence[ScoredPage], transitions: Iterable[PageTrans
     unlearned_doubt = find_unlearned_type([page.lexicon_reading for page in pages])
     is_probable = type_scores.probabilities[likely_type] >= min_probability
     if is_probable and unlearned_doubt is None and _has_enough_words(pages):
-        evidence = _choose_evidence(evidence_pages, likely_type, MAX_SNIPPETS_BY_LEVEL[PresenceLevel.PRIMARY])
+        evidence = _choose_evidence(pages, likely_type, MAX_SNIPPETS_BY_LEVEL[PresenceLevel.PRIMARY])
     composition = (
-        _build_decided_presences(evidence_pages, type_scores, likely_type, evidence)
+        _build_decided_presences(pages, type_scores, likely_type, evidence)
         if evidence
-        else _build_undecided_presences(evidence_pages, type_scores)
+        else _build_undecided_presences(pages, type_scores)
     )
     return _ScoredDocument(
         tuple(pages), type_scores, likely_type if evidence else None, composition, own_joins, unlearned_doubt
@@ -232,14 +216,14 @@ def _has_enough_words(pages: Sequence[ScoredPage]) -> bool:
 
 
 def _build_decided_presences(
-    evidence_pages: Sequence[_EvidencePage],
+    pages: Sequence[ScoredPage],
     type_scores: ClassificationScores,
     dominant_type: DocumentType,
     evidence: tuple[Evidence, ...],
 ) -> tuple[TypePresence, ...]:
     lexicon_scores = type_scores.lexicon_scores
     presences = {
-        kind: _build_secondary_presence(evidence_pages, lexicon_scores, kind, dominant_type)
+        kind: _build_secondary_presence(pages, lexicon_scores, kind, dominant_type)
         for kind in DocumentType
         if kind is not dominant_type
     }
@@ -259,7 +243,7 @@ def _build_decided_presences(
 
 
 def _build_secondary_presence(
-    evidence_pages: Sequence[_EvidencePage],
+    pages: Sequence[ScoredPage],
     lexicon_scores: ScoreByType,
     kind: DocumentType,
     dominant_type: DocumentType,
@@ -269,20 +253,20 @@ def _build_secondary_presence(
     # a form names the reports that it orders or releases, but contains no text of them; of a site's own type, the lexicon
     # has no word
     is_named_by_form = is_other and any(
-        cue.group_id == ADMINISTRATIVE_GROUP for page in evidence_pages for cue in page.lexicon_reading.cues
+        cue.group_id == ADMINISTRATIVE_GROUP for page in pages for cue in page.lexicon_reading.cues
     )
     if lexicon_scores.get(kind, 0.0) < min_score or is_named_by_form:
         return _build_absent_presence(kind)
     headings = {
         cue.term
-        for evidence_page in evidence_pages
-        for cue in evidence_page.lexicon_reading.cues
+        for page in pages
+        for cue in page.lexicon_reading.cues
         if cue.document_type is kind and cue.zone != "body" and cue.weight >= MIN_HEADING_WEIGHT
     }
     level, max_share = PresenceLevel.MENTION_ONLY, MAX_MENTION_SHARE
     if len(headings) >= MIN_EMBEDDED_HEADINGS and dominant_type is not DocumentType.OTHER:
         level, max_share = PresenceLevel.EMBEDDED_RAW, MAX_EMBEDDED_SHARE
-    evidence = _choose_evidence(evidence_pages, kind, MAX_SNIPPETS_BY_LEVEL[level], min_gain=MIN_MENTION_GAIN)
+    evidence = _choose_evidence(pages, kind, MAX_SNIPPETS_BY_LEVEL[level], min_gain=MIN_MENTION_GAIN)
     if not evidence:
         return _build_absent_presence(kind)
     score_share = lexicon_scores[kind] / (lexicon_scores[kind] + lexicon_scores[dominant_type])
@@ -296,7 +280,7 @@ def _build_secondary_presence(
 
 
 def _build_undecided_presences(
-    evidence_pages: Sequence[_EvidencePage], type_scores: ClassificationScores
+    pages: Sequence[ScoredPage], type_scores: ClassificationScores
 ) -> tuple[TypePresence, ...]:
     """Build presences for a document of unknown type: equal shares of likely types.
 
@@ -304,7 +288,7 @@ def _build_undecided_presences(
     """
     min_probability = max(type_scores.probabilities.values()) / 2
     evidence_by_type = {
-        kind: _choose_evidence(evidence_pages, kind, 1)
+        kind: _choose_evidence(pages, kind, 1)
         for kind, probability in type_scores.probabilities.items()
         if probability >= min_probability
     }
@@ -425,7 +409,7 @@ class _QuoteCandidate:
 
 
 def _choose_evidence(
-    evidence_pages: Sequence[_EvidencePage], kind: DocumentType, max_quotes: int, min_gain: float = 0.0
+    pages: Sequence[ScoredPage], kind: DocumentType, max_quotes: int, min_gain: float = 0.0
 ) -> tuple[Evidence, ...]:
     """Choose at most ``max_quotes`` passages that speak most for the type.
 
@@ -433,17 +417,9 @@ def _choose_evidence(
     match of the lexicon. A passage whose sentence reverses its meaning, or with words that OCR may have misread, is quoted
     only if there is no other.
     """
-    quotes = [
-        quote
-        for evidence_page in evidence_pages
-        for quote in _find_quote_candidates(evidence_page, kind, evidence_page.lexicon_reading.cues)
-    ]
+    quotes = [quote for page in pages for quote in _find_quote_candidates(page, kind, page.lexicon_reading.cues)]
     if not quotes:
-        quotes = [
-            quote
-            for evidence_page in evidence_pages
-            for quote in _find_quote_candidates(evidence_page, kind, select_term_cues(evidence_page.scored_page, kind))
-        ]
+        quotes = [quote for page in pages for quote in _find_quote_candidates(page, kind, select_term_cues(page, kind))]
     chosen_quotes: list[_QuoteCandidate] = []
     doubtful_quotes: list[_QuoteCandidate] = []
     quoted_terms: set[str] = set()
@@ -472,9 +448,9 @@ def _build_evidence(quote: _QuoteCandidate) -> Evidence:
 
 
 def _find_quote_candidates(
-    evidence_page: _EvidencePage, kind: DocumentType, candidate_cues: Iterable[CueMatch]
+    page: ScoredPage, kind: DocumentType, candidate_cues: Iterable[CueMatch]
 ) -> Iterator[_QuoteCandidate]:
-    reading, text = evidence_page.lexicon_reading, evidence_page.lexicon_reading.page.text
+    reading, text = page.lexicon_reading, page.lexicon_reading.page.text
     cues = sorted(
         (
             cue
@@ -486,7 +462,7 @@ def _find_quote_candidates(
     )
     if not cues:
         return
-    for passage in evidence_page.passages:
+    for passage in _list_passages(page):
         passage_cues = _select_cues_in_span(cues, passage)
         if not passage_cues:
             continue
@@ -510,6 +486,11 @@ def _select_cues_in_span(cues: Sequence[CueMatch], span: Span) -> list[CueMatch]
 
 def _get_cue_start(cue: CueMatch) -> int:
     return cue.start
+
+
+@cache_by_identity  # each type is searched for in the same passages
+def _list_passages(page: ScoredPage) -> tuple[Span, ...]:
+    return tuple(_split_passages(page.lexicon_reading.page.text, page.lexicon_reading.furniture_spans))
 
 
 def _split_passages(text: str, furniture_spans: Sequence[Span]) -> Iterator[Span]:

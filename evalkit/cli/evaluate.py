@@ -188,6 +188,7 @@ def report(
 def dossier(
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="HTML file to write.")] = Path("dossier.html"),
     output: Annotated[str | None, create_output_option("Folder or bucket of the run to describe")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write the file for an AI committee.
 
@@ -202,7 +203,8 @@ def dossier(
     output_folder = open_existing_output(output)
     report = write_dossier(output_folder, to, load_settings(), made_at=format_iso_seconds(utc_now()))
     print_notes(*report.warnings)
-    print_blocks(f"The dossier is in {to}. To check it later: evalkit audit verify --dossier {to}")
+    text = f"The dossier is in {to}. To check it later: evalkit audit verify --dossier {to}"
+    print_outcome([text], lambda: {"to": str(to), "warnings": list(report.warnings)}, as_json=as_json)
 
 
 def sample(

@@ -11,11 +11,14 @@ import typer
 
 from evalkit.cli.options import ExecutorOption, JsonOption, create_output_option, load_settings, open_existing_output
 from evalkit.cli.render import render_doctor_checks
-from evalkit.cli.terminal import print_blocks, print_json, print_outcome
+from evalkit.cli.terminal import print_json, print_outcome
 from evalkit.errors import UsageError
 
 
-def samples(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write the PDFs to.")]) -> None:
+def samples(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write the PDFs to.")],
+    as_json: JsonOption = False,
+) -> None:
     """Create the demo's PDFs (invented patients).
 
     Example: evalkit samples .demo
@@ -30,7 +33,9 @@ def samples(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder t
             code="SAMPLES",
             remedy="Choose a folder that you may write to.",
         ) from error
-    print_blocks(f"{len(sample_paths)} documents written to {folder}")
+    names = [path.name for path in sample_paths]
+    text = f"{len(names)} documents written to {folder}"
+    print_outcome([text], lambda: {"folder": str(folder), "documents": names}, as_json=as_json)
 
 
 def doctor(
@@ -69,6 +74,7 @@ def docs(
     page: Annotated[
         str | None, typer.Argument(metavar="PAGE", help="Name of the page; without it, list all pages.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Print a page of the documentation.
 
@@ -77,7 +83,11 @@ def docs(
     pages = sorted(Path(str(files("evalkit") / "docs")).glob("*.md"))
     text_by_page = {path.stem: path.read_text("utf-8") for path in pages}
     if page is None:
-        print_blocks(*(f"{name:<14}{text.splitlines()[0].lstrip('# ')}" for name, text in text_by_page.items()))
+        title_by_page = {name: text.splitlines()[0].lstrip("# ") for name, text in text_by_page.items()}
+        lines = [f"{name:<14}{title}" for name, title in title_by_page.items()]
+        print_outcome(lines, lambda: title_by_page, as_json=as_json)
+    elif page in text_by_page and as_json:
+        print_json({"page": page, "text": text_by_page[page]})
     elif page in text_by_page:
         typer.echo(text_by_page[page], nl=False)
     else:
@@ -106,6 +116,7 @@ _SCHEMA_MODELS = {
     "result": "evalkit.classification.document_result:DocumentResult",
     "review": "evalkit.review:Review",
     "reviewer_report": "evalkit.statements.reviewer_report:ReviewerReport",
+    "run": "evalkit.pipeline.run_history:RunRecord",
     "seeded": "evalkit.review.attention_checks:AttentionCheck",
     "statement_template": "evalkit.statements.statement_template:StatementTemplate",
     "template_review": "evalkit.statements.review_cycles:ReviewCycle",
@@ -116,13 +127,14 @@ def schema(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Kind of file; without it, list the kinds.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Print the JSON Schema of an evalkit file.
 
     Example: evalkit schema packet
     """
     if name is None:
-        print_blocks(*_SCHEMA_MODELS)
+        print_outcome(_SCHEMA_MODELS, lambda: list(_SCHEMA_MODELS), as_json=as_json)
     elif name in _SCHEMA_MODELS:
         print_json(resolve_name(_SCHEMA_MODELS[name]).model_json_schema())
     else:
@@ -133,6 +145,7 @@ def schema(
 
 def reindex(
     output: Annotated[str | None, create_output_option("Folder or bucket whose index is rebuilt")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Rebuild the index from the stored files.
 
@@ -141,11 +154,13 @@ def reindex(
     from evalkit.pipeline.reindex import reindex as rebuild
 
     documents, cases = rebuild(open_existing_output(output))
-    print_blocks(f"{documents} documents and {cases} cases indexed")
+    text = f"{documents} documents and {cases} cases indexed"
+    print_outcome([text], lambda: {"documents": documents, "cases": cases}, as_json=as_json)
 
 
 def move_database(
     output: Annotated[str | None, create_output_option("Folder whose SQLite database is moved")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Move the SQLite database to PostgreSQL.
 
@@ -166,4 +181,5 @@ def move_database(
         )
     moved_rows = move(open_existing_output(output), url)
     row_count = sum(moved_rows.values())
-    print_blocks(f"{row_count} rows of {len(moved_rows)} tables moved; {MOVED_SQLITE_FILE} is the backup")
+    text = f"{row_count} rows of {len(moved_rows)} tables moved; {MOVED_SQLITE_FILE} is the backup"
+    print_outcome([text], lambda: {"rows": dict(moved_rows), "backup": MOVED_SQLITE_FILE}, as_json=as_json)

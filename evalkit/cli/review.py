@@ -9,7 +9,7 @@ import typer
 
 from evalkit.cli.options import JsonOption, create_output_option, load_settings, open_existing_output, open_roster
 from evalkit.cli.render import render_fields_or_template_case, render_queue, render_result
-from evalkit.cli.terminal import ConsoleTable, print_blocks, print_outcome
+from evalkit.cli.terminal import ConsoleTable, print_outcome
 
 RoleName = Literal["expert", "adjudicator", "analyst"]
 ReviewerArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the reviewer.")]
@@ -154,6 +154,7 @@ def add(
         ),
     ] = None,
     output: Annotated[str | None, create_output_option("Folder or bucket whose reviewers may log in")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Add a reviewer, or replace a login code.
 
@@ -167,9 +168,13 @@ def add(
     code = open_roster(output).add_reviewer_or_replace_code(
         name, role=role, tasks=None if tasks is None else parse_tasks(tasks)
     )
-    print_blocks(
-        f"{name}'s code: {code}",
-        "The code is not shown again. To log in: start `evalkit review`, open the address that it prints, and type the code.",
+    print_outcome(
+        [
+            f"{name}'s code: {code}",
+            "The code is not shown again. To log in: start `evalkit review`, open the address that it prints, and type the code.",
+        ],
+        lambda: {"reviewer": name, "code": code},
+        as_json=as_json,
     )
 
 
@@ -178,6 +183,7 @@ def appoint(
     name: ReviewerArgument,
     role: Annotated[RoleName, typer.Argument(metavar="ROLE", help="New role: expert, adjudicator or analyst.")],
     output: Annotated[str | None, create_output_option("Folder or bucket of the reviewer")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Change the role of a reviewer.
 
@@ -188,13 +194,14 @@ def appoint(
     Example: evalkit reviewers appoint dr_lee adjudicator
     """
     open_roster(output).set_role(name, role)
-    print_blocks(f"{name} is an {role} now")
+    print_outcome([f"{name} is an {role} now"], lambda: {"reviewer": name, "role": role}, as_json=as_json)
 
 
 @reviewers.command()
 def remove(
     name: ReviewerArgument,
     output: Annotated[str | None, create_output_option("Folder or bucket whose reviewer is removed")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Remove a reviewer.
 
@@ -205,7 +212,8 @@ def remove(
     Example: evalkit reviewers remove dr_lee
     """
     open_roster(output).remove_reviewer(name)
-    print_blocks(f"{name} is no longer a reviewer of this output folder")
+    text = f"{name} is no longer a reviewer of this output folder"
+    print_outcome([text], lambda: {"reviewer": name, "removed": True}, as_json=as_json)
 
 
 @reviewers.command("list")

@@ -36,7 +36,6 @@ from evalkit.evaluation.metrics import (
     compute_macro_f1,
     compute_mixture_error,
     tabulate_confusion,
-    tabulate_presence_scores,
 )
 from evalkit.evaluation.study import DocumentLabels, Study
 
@@ -192,8 +191,6 @@ class PresenceMetrics:
     reviewed_mixture_error: float
     """Unweighted mixture error of the reviewed documents; NaN without any."""
     by_type: tuple[TypePresenceScores, ...]
-    reviewed_table_by_type: pd.DataFrame
-    """Unweighted scores of the reviewed documents (:func:`~evalkit.evaluation.metrics.tabulate_presence_scores`)."""
 
 
 def measure_type_presence(study: Study) -> PresenceMetrics:
@@ -220,10 +217,6 @@ def measure_type_presence(study: Study) -> PresenceMetrics:
                 sampling_weights,
             )
             for type_name in list_type_names()
-        ),
-        tabulate_presence_scores(
-            [truth.presence_levels for truth, _, _ in measured_labels],
-            [predicted.presence_levels if predicted else None for _, predicted, _ in measured_labels],
         ),
     )
 

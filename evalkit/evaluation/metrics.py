@@ -30,11 +30,8 @@ from sklearn.metrics import (
     cohen_kappa_score,
     confusion_matrix,
     f1_score,
-    precision_recall_fscore_support,
 )
 
-from evalkit.classification.schema import PresenceLevel
-from evalkit.document_types import list_type_names
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
 #: Name of the confusion matrix's column for documents without an answer.
@@ -142,32 +139,6 @@ def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Seque
     if len({*first_encoded, *second_encoded}) < 2:
         return math.nan
     return float(cohen_kappa_score(first_encoded, second_encoded))
-
-
-def tabulate_type_scores(
-    truth: Sequence[str | None],
-    predicted: Sequence[str | None],
-    types: Sequence[str],
-    weights: Sequence[float] | None = None,
-) -> pd.DataFrame:
-    """Tabulate precision, recall and F1 of each type, one row per type.
-
-    Columns: ``type, support, precision, recall, f1``. ``support`` is the number (or weight) of documents that truly
-    have the type. Precision is NaN if no answer names the type, recall if no document truly has the type, F1 if neither
-    occurs.
-    """
-    _check_equal_lengths(truth, predicted)
-    undefined_scores = np.full(len(types), np.nan)
-    precision, recall, f1, support = undefined_scores, undefined_scores, undefined_scores, np.zeros(len(types))
-    if truth and types:
-        precision, recall, f1, support = precision_recall_fscore_support(
-            _label_missing(truth, _UNKNOWN_TRUTH_LABEL),
-            _label_missing(predicted, _NO_ANSWER_LABEL),
-            labels=list(types),
-            sample_weight=weights,
-            zero_division=np.nan,
-        )
-    return pd.DataFrame({"type": list(types), "support": support, "precision": precision, "recall": recall, "f1": f1})
 
 
 def _check_equal_lengths(truth: Sequence[object], predicted: Sequence[object]) -> None:
@@ -421,66 +392,6 @@ def _compute_detection_scores(true_positives: float, false_positives: float, fal
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What is present in a document
-
-
-def tabulate_presence_scores(
-    truth: Sequence[Mapping[str, str]],
-    predicted: Sequence[Mapping[str, str] | None],
-    types: Sequence[str] | None = None,
-) -> pd.DataFrame:
-    """Tabulate how well the presence of each type is recognised, one row per type.
-
-    ``truth`` and ``predicted`` hold each document's presence levels by type; a type that is not listed has the level
-    NO_EVIDENCE. A type is present at any other level.
-
-    Columns: ``type, support, precision, recall, f1, level_agreement``. ``support`` is the number of documents in which
-    the type is truly present. ``level_agreement`` is the share of documents with exactly the same level, NO_EVIDENCE
-    included; a document without an answer never agrees. Scores are NaN as in :func:`tabulate_type_scores`.
-
-    >>> truth = [{"Note": "PRIMARY", "Other": "MENTION_ONLY"}, {"Note": "PRIMARY"}]
-    >>> tabulate_presence_scores(truth, [{"Note": "EMBEDDED_RAW"}, {"Note": "PRIMARY"}], ["Note", "Other"])
-        type  support  precision  recall   f1  level_agreement
-    0   Note        2        1.0     1.0  1.0              0.5
-    1  Other        1        NaN     0.0  0.0              0.5
-    """
-    _check_equal_lengths(truth, predicted)
-    types = list_type_names() if types is None else types
-    level_pairs = [
-        (
-            [str(true_levels.get(type_name, PresenceLevel.NO_EVIDENCE)) for true_levels in truth],
-            [
-                None if true_levels is None else str(true_levels.get(type_name, PresenceLevel.NO_EVIDENCE))
-                for true_levels in predicted
-            ],
-        )
-        for type_name in types
-    ]
-    presence_frames = [
-        tabulate_type_scores(
-            _binarise_presence(true_levels), _binarise_presence(predicted_levels), [_PRESENT_LABEL]
-        ).drop(columns="type")
-        for true_levels, predicted_levels in level_pairs
-    ]
-    return pd.DataFrame(
-        {
-            "type": [str(type_name) for type_name in types],
-            **{
-                score_name: [frame[score_name].iloc[0] for frame in presence_frames]
-                for score_name in ("support", "precision", "recall", "f1")
-            },
-            "level_agreement": [
-                compute_accuracy(true_levels, predicted_levels) for true_levels, predicted_levels in level_pairs
-            ],
-        }
-    )
-
-
-_PRESENT_LABEL = "present"
-
-
-def _binarise_presence(levels: Iterable[str | None]) -> list[str]:
-    """Convert levels to "present" or "absent"; a missing answer counts as absent."""
-    return ["absent" if level in {None, PresenceLevel.NO_EVIDENCE} else _PRESENT_LABEL for level in levels]
 
 
 def compute_mixture_error(truth: Mapping[str, float], predicted: Mapping[str, float] | None) -> float:

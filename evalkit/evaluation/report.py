@@ -560,7 +560,6 @@ def _build_presence_section(study: Study) -> EvaluationSection:
             pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1", "same level"]),
             "Present: any level except NO_EVIDENCE. Reviewed: documents that truly contain the type.",
         ),
-        EvaluationTable("Presence by type, reviewed only: unweighted", measured_presence.reviewed_table_by_type),
     )
     return EvaluationSection(
         "evidence",

@@ -12,9 +12,10 @@ from typing import Any
 
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights, load_shipped_weights, use_site_weights
 from evalkit.classification.patient_keys import load_or_create_patient_salt
+from evalkit.document_types import get_own_types
 from evalkit.errors import UsageError
 from evalkit.evaluation.learning import AnsweredFile, Challenge, FileOutcome, LeftOut, challenge_champion
-from evalkit.evaluation.study import DocumentRecord, KnownTruth, ReviewRecord, Study, read_folder_study
+from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, ReviewRecord, Study, read_folder_study
 from evalkit.pipeline.event_log import LoggedEvent, append_event
 from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.model_session import ModelSession
@@ -205,6 +206,7 @@ def _read_answered_files(
             if review.labels_after and review.labels_after.dominant_type == document.truth.labels.dominant_type
         ]
         for who, reason, is_excluded in (
+            ("", "a type of your own, which cannot be learned yet", _has_own_type(document.truth.labels)),
             ("", "simulated reviewers", any(review.is_simulated for review in reviews) and not allow_simulated),
             ("", "two reviewers disagree, and nobody has decided", _is_undecided(document)),
             *(
@@ -223,6 +225,11 @@ def _read_answered_files(
             if agreeing:
                 answered_files.append(_build_answered_file(output_folder, document, document.truth, agreeing))
     return answered_files, [LeftOut(who, reason, count) for (who, reason), count in sorted(excluded.items())]
+
+
+def _has_own_type(labels: DocumentLabels) -> bool:
+    types = {labels.dominant_type, *(document_type for _, _, document_type in labels.segments)}
+    return not types.isdisjoint(get_own_types())
 
 
 def _is_undecided(document: DocumentRecord) -> bool:

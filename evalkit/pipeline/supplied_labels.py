@@ -12,9 +12,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from evalkit.classification.orchestrator import UnparseableClassification
+from evalkit.core.records import StrictRecord
 from evalkit.core.safe_io import read_regular_file
 from evalkit.document_types import list_type_names
 from evalkit.errors import UsageError
@@ -256,10 +255,8 @@ def _validate_typed_page_range(span: TypedPageRange) -> TypedPageRange:
     return span
 
 
-class StoredLabel(BaseModel):
+class StoredLabel(StrictRecord):
     """Production's label of a document, as supplied."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     dominant_type: str
     """One of the five types, or another word of production."""
@@ -269,10 +266,8 @@ class StoredLabel(BaseModel):
     """Page ranges as supplied: ``1-5 Genomic Report; 6-8 Clinical Note`` or objects, if readable."""
 
 
-class StoredProductionLabels(BaseModel):
+class StoredProductionLabels(StrictRecord):
     """Content of ``production.json``: the labels that were supplied to runs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     schema_version: int = SCHEMA_VERSION
     labels: dict[str, StoredLabel]

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -334,6 +335,7 @@ def test_run_records_what_blind_audits_prove(tmp_path: Path) -> None:
         review_file.write_text(json.dumps(review | {"shown": review["shown"] | {"agent": False}}))
     shown = evalkit_command(*command, **environment)
     assert "Certified: all documents. At most 60 % of the accepted documents are wrong" in shown.stderr
+    assert re.search(r"^Certified: [A-Z][A-Za-z ]+ from [a-z]+, V1\. At most", shown.stderr, re.MULTILINE), shown.stderr
     events = [json.loads(file.read_text()) for file in sorted((output / "events").iterdir())]
     assert [event["kind"] for event in events] == ["certified", "certified"]
     report = json.loads(evalkit_command("report", "--output", str(output), "--json", **environment).stdout)

@@ -258,7 +258,9 @@ def describe_demo(documents: Path, output: Path) -> dict[str, str]:
         if path.is_file()
     }
     left = {
-        path: _digest(_placeless(content, str(documents.parent))) for path, content in read_output_files(output).items()
+        path: _digest(_placeless(content, str(documents.parent)))
+        for path, content in read_output_files(output).items()
+        if not path.startswith("runs/")  # the run's name has the day
     }
     found = resolve_ocr_engine()
     return {"engine": found.name_and_version if found else "none", **drawn, **left}

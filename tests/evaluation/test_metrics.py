@@ -25,8 +25,6 @@ from evalkit.evaluation.metrics import (
     pool_detection_scores,
     score_boundaries,
     tabulate_confusion,
-    tabulate_presence_scores,
-    tabulate_type_scores,
 )
 
 TYPES = [str(kind) for kind in DocumentType]
@@ -68,13 +66,6 @@ def test_documents_are_counted_as_scikit_learn_does(rows, random):
         assert compute_accuracy(truth, predicted, weight) == pytest.approx(theirs, abs=1e-9)
         theirs = sklearn_metrics.f1_score(truth, predicted, average="macro", sample_weight=weight, zero_division=0)
         assert compute_macro_f1(truth, predicted, weight) == pytest.approx(theirs, abs=1e-9)
-        ours = (
-            tabulate_type_scores(truth, predicted, TYPES, weight)[["precision", "recall", "f1", "support"]].to_numpy().T
-        )
-        theirs = sklearn_metrics.precision_recall_fscore_support(
-            truth, predicted, labels=TYPES, sample_weight=weight, zero_division=np.nan
-        )
-        assert np.allclose(ours.astype(float), np.array(theirs, dtype=float), atol=1e-9, equal_nan=True)
 
 
 @settings(max_examples=40)
@@ -87,7 +78,6 @@ def test_an_answer_that_is_missing_is_wrong_and_never_dropped(rows, random):
     assert list(table.columns) == [*TYPES, CANNOT_TELL]
     right = sum(a == b for a, b in rows)
     assert compute_accuracy(truth, predicted) == pytest.approx(right / len(rows), abs=1e-9)
-    assert tabulate_type_scores(truth, predicted, TYPES)["support"].sum() == len(rows)
     assert 0 <= compute_macro_f1(truth, predicted) <= 1
     random.shuffle(rows)
     again = split(rows)
@@ -104,14 +94,6 @@ def test_macro_f1_worked_out():
     )
 
 
-def test_types_that_nobody_named_have_no_scores():
-    table = tabulate_type_scores(["Note", "Note"], ["Note", "Other"], ["Note", "Other", "Radiology"]).set_index("type")
-    assert table.loc["Note"].tolist() == pytest.approx([2, 1, 0.5, 2 / 3])
-    assert table.loc["Other", "precision"] == 0
-    assert math.isnan(table.loc["Other", "recall"])
-    assert table.loc["Radiology", ["precision", "recall", "f1"]].isna().all()
-
-
 def test_foreign_labels_get_rows_and_columns_of_their_own():
     table = tabulate_confusion(["Note", "Letter"], ["Lab", None], ["Note"])
     assert list(table.index) == ["Note", "Letter"]
@@ -122,9 +104,7 @@ def test_foreign_labels_get_rows_and_columns_of_their_own():
 def test_nothing_to_count_is_not_a_number():
     assert math.isnan(compute_accuracy([], []))
     assert math.isnan(compute_macro_f1([], []))
-    assert tabulate_type_scores([], [], TYPES)["f1"].isna().all()
     assert tabulate_confusion([], [], TYPES).to_numpy().sum() == 0
-    assert tabulate_presence_scores([], [], TYPES)["level_agreement"].isna().all()
 
 
 def test_an_unknown_truth_is_not_matched_by_an_unknown_answer():
@@ -133,7 +113,7 @@ def test_an_unknown_truth_is_not_matched_by_an_unknown_answer():
 
 @pytest.mark.parametrize(
     "function",
-    [compute_accuracy, compute_macro_f1, lambda a, b: tabulate_confusion(a, b, TYPES), tabulate_presence_scores],
+    [compute_accuracy, compute_macro_f1, lambda a, b: tabulate_confusion(a, b, TYPES)],
 )
 def test_lists_of_different_length_are_refused(function):
     with pytest.raises(ValueError, match="one answer for each truth"):
@@ -311,31 +291,6 @@ def test_only_true_neighbours_are_merged():
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Presence and mixture
-
-levels = st.dictionaries(types, st.sampled_from(["PRIMARY", "EMBEDDED_RAW", "MENTION_ONLY", "NO_EVIDENCE"]))
-
-
-@settings(max_examples=15)
-@given(st.lists(st.tuples(levels, levels), min_size=1, max_size=20))
-def test_presence_is_scored_as_scikit_learn_does(rows):
-    truth, predicted = split(rows)
-    table = tabulate_presence_scores(truth, predicted).set_index("type")
-    for kind in TYPES:
-        there = [one.get(kind, "NO_EVIDENCE") != "NO_EVIDENCE" for one in truth]
-        said = [one.get(kind, "NO_EVIDENCE") != "NO_EVIDENCE" for one in predicted]
-        theirs = sklearn_metrics.precision_recall_fscore_support(there, said, average="binary", zero_division=np.nan)
-        ours = table.loc[kind, ["precision", "recall", "f1"]].to_numpy(dtype=float)
-        assert np.allclose(ours, np.array(theirs[:3], dtype=float), atol=1e-9, equal_nan=True)
-        same = np.mean([a.get(kind, "NO_EVIDENCE") == b.get(kind, "NO_EVIDENCE") for a, b in rows])
-        assert table.loc[kind, "level_agreement"] == pytest.approx(same, abs=1e-9)
-        assert table.loc[kind, "support"] == sum(there)
-
-
-def test_presence_without_an_answer_agrees_in_nothing():
-    table = tabulate_presence_scores([{"Note": "PRIMARY"}, {}], [None, None], ["Note"])
-    assert table["recall"].tolist() == [0]
-    assert table["level_agreement"].tolist() == [0]
-
 
 shares = (
     st.lists(st.integers(0, 100), min_size=5, max_size=5)

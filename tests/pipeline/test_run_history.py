@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ from places import in_bucket, open_folder
 
 import evalkit
 from evalkit.errors import NotFound, RunStopped, UsageError
+from evalkit.evaluation import study
 from evalkit.pipeline import extract
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import purge
@@ -375,3 +380,84 @@ def test_reviews_count_for_the_run_whose_answer_they_saw(inbox: Path, supplied: 
     compared = json.loads(evalkit_command(*command).stdout)
     assert compared["known_from"] == {"given": 0, "A": 1, "B": 0, "both": 0}
     assert compared["type"]["documents"] == 1
+
+
+# ------------------------------------------------------------------------------------------------- a watched folder
+
+
+OPERATIONS = Path(evalkit.__file__).parent / "docs/operations.md"
+
+
+def test_the_cron_line_reads_what_arrived_since(inbox: Path, samples: Path, tmp_path: Path) -> None:
+    (line,) = re.findall(r"^\*/5 \* \* \* \* cd /srv/evalkit && \.venv/bin/(evalkit .+)$", OPERATIONS.read_text(), re.M)
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    (bin_folder / "evalkit").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m evalkit "$@"\n')
+    (bin_folder / "evalkit").chmod(0o700)
+
+    def tick() -> dict[str, Any]:
+        path = {"PATH": f"{bin_folder}:{os.environ['PATH']}"}
+        done = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, env=os.environ | path, check=False)
+        assert done.returncode == 0, (tmp_path / "evalkit.log").read_text()
+        summary: dict[str, Any] = json.loads((tmp_path / "last_run.json").read_text())
+        return summary
+
+    for path in inbox.iterdir():
+        os.utime(path, (1, 1))
+    assert [document["resumed"] for document in tick()["documents"]] == [False, False]
+    shutil.copy(samples / "doc2_6.pdf", inbox)  # just now, so that it may be half copied
+    again = tick()
+    assert [document["resumed"] for document in again["documents"]] == [True, True]
+    assert [Path(skipped["file"]).name for skipped in again["skipped"]] == ["doc2_6.pdf"]
+    assert "doc2_6.pdf: it changed in the last 60 s; the next run reads it" in (tmp_path / "evalkit.log").read_text()
+    os.utime(inbox / "doc2_6.pdf", (1, 1))
+    arrived = tick()
+    assert {document["doc_id"]: document["resumed"] for document in arrived["documents"]} == {
+        "quest_cbc": True,
+        DOC: True,
+        "doc2_6": False,
+    }
+    assert len(read_run_records(open_folder(tmp_path / "work"))) == 1  # a watched folder is one run
+
+
+def test_a_run_that_overlaps_ends_with_the_reason(inbox: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox / "quest_cbc.pdf", output=output)
+    with open_folder(output).hold_run_lock():
+        shown = evalkit_command("run", inbox, "--output", output, "--settle", "60", "--json")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert "another run is writing to" in shown.stderr
+
+
+@pytest.mark.parametrize(("settle", "status"), [("60", 0), ("0", 2)])
+def test_an_empty_inbox_is_no_error_if_it_is_watched(tmp_path: Path, settle: str, status: int) -> None:
+    (tmp_path / "inbox").mkdir()
+    shown = evalkit_command("run", tmp_path / "inbox", "--output", tmp_path / "output", "--settle", settle)
+    assert shown.returncode == status
+    missing = evalkit_command("run", tmp_path / "nowhere", "--output", tmp_path / "output", "--settle", settle)
+    assert missing.returncode == 2
+
+
+def test_systemd_accepts_the_service_and_the_timer(tmp_path: Path) -> None:
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not installed")
+    service, timer = re.findall(r"^```\n(\[Unit\]\n.+?)^```$", OPERATIONS.read_text(), re.M | re.S)
+    (tmp_path / "evalkit-inbox.service").write_text(service.replace("/srv/evalkit/.venv/bin/evalkit", "/bin/true"))
+    (tmp_path / "evalkit-inbox.timer").write_text(timer)
+    units = sorted(map(str, tmp_path.glob("evalkit-inbox.*")))
+    checked = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
+    assert not [line for line in checked.stderr.splitlines() if "evalkit-inbox" in line]
+    (tmp_path / "evalkit-inbox.timer").write_text(timer.replace("*:0/5", "sometimes"))
+    checked = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
+    assert "evalkit-inbox.timer" in checked.stderr
+
+
+def test_an_idle_run_reads_the_study_once(inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output, reads = tmp_path / "output", []
+    (output / "reviews").mkdir(parents=True)
+    read = study.read_folder_study
+    monkeypatch.setattr(study, "read_folder_study", lambda folder: reads.append(folder) or read(folder))
+    for expected in (2, 3):  # the first run decides documents between its two looks
+        (output / "results").mkdir(exist_ok=True)
+        assert evalkit_command("run", inbox, "--output", output).returncode == 0
+        assert len(reads) == expected

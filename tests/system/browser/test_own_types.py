@@ -183,3 +183,18 @@ def test_expert_sets_the_sixth_type_by_its_key(folder: Path, screen: Screen, sho
     screen.page.keyboard.press("Control+Enter")
     screen.page.wait_for_selector(".ek-queue-head, .ek-stop")
     screen.assert_clean()
+
+    # in another working folder, whose settings name no types file: the output folder keeps the types
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    output = str(folder / "output")
+    (exported,) = map(json.loads, evalkit(elsewhere, "export", "--output", output).splitlines())
+    truth = exported["ground_truth_classification"]
+    assert [segment["dominant_type"] for segment in truth["segments"]] == ["Operative Note", "Clinical Note"]
+    report = evalkit(elsewhere, "report", "--output", output, "--to", "report.html")
+    assert "The whole report is in" in report
+    assert "Operative Note" in (elsewhere / "report.html").read_text("utf-8")
+    assert "Operative Note" in evalkit(elsewhere, "compare", output, str(folder / "other"))
+    evalkit(elsewhere, "export", "--output", output, "--format", "fhir", "--to", "fhir")
+    bundles = "".join(path.read_text("utf-8") for path in (elsewhere / "fhir").rglob("*.json"))
+    assert "11504-8" in bundles
