@@ -95,6 +95,7 @@ class _Annotation(_Model):
     created_at: str | None = None
     updated_at: str | None = None
     parent_prediction: Any = None
+    parent_annotation: Any = None
 
     @property
     def annotator(self) -> str:
@@ -110,7 +111,7 @@ class _Annotation(_Model):
     @property
     def is_untouched(self) -> bool:
         """True if nobody has worked on the annotation on Label Studio's screen."""
-        return not self.lead_time
+        return not (self.lead_time and self.lead_time > 0)
 
     def has_only_ids_of(self, prefix: str) -> bool:
         ids = [str(row.get("id", "")) if isinstance(row, dict) else "" for row in self.result]
@@ -311,6 +312,11 @@ class _AnswerImport:
                 annotation.is_untouched and is_copy,
                 "refused",
                 "a copy of the program's answer, on which nobody has worked in Label Studio. Have a person answer it.",
+            ),
+            (
+                annotation.is_untouched and annotation.parent_annotation is not None,
+                "refused",
+                "a copy of another annotation, on which nobody has worked in Label Studio. Have a person answer it.",
             ),
             (not annotation.result, "refused", "the annotation is empty. Have the task answered, or skipped."),
             (
