@@ -491,7 +491,7 @@ def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
     omission = f", of which {_MAX_TABLE_ROWS} are shown (--json has all)" * (len(changed) > _MAX_TABLE_ROWS)
     yield f"{len(changed)} documents changed{omission}"
     paired_outcomes = (comparison.type_accuracy, comparison.segment_accuracy, comparison.merged_segment_accuracy)
-    names = ("Type", "Segments exactly", "Segments exactly, neighbours of one type merged")
+    names: tuple[str, ...] = ("Type", "Segments exactly", "Segments exactly, neighbours of one type merged")
     if not any(outcome.document_count for outcome in paired_outcomes):
         yield (
             "Which run is right more often is not known: no document in both has a known truth. "
