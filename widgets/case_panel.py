@@ -10,10 +10,10 @@ import traitlets
 
 from evalkit.classification.schema import PresenceLevel, Segment
 from evalkit.classification.v4_evidence_quality import describe_evidence_quality_score, score_evidence
-from evalkit.core.wording import format_page_numbers
+from evalkit.core.wording import format_count, format_page_numbers
 from evalkit.issue import Issue, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
-from evalkit.review.case import HighlightStyle, count_issues, count_questions
+from evalkit.review.case import HighlightStyle, count_issues
 from evalkit.review.ground_truth import Review
 from evalkit.review.issue_context import ContextParagraph
 from evalkit.review.kinds.extraction import FOUND_VERDICTS
@@ -107,7 +107,7 @@ def _render_short_form(packet: SMEPacket) -> dict[str, Any]:
     )
     return {
         "asked": question_ids,
-        "asked_line": f"{count_questions(len(question_ids))} · {len(asked_pages)} of {packet.total_pages} pages to look at",
+        "asked_line": f"{format_count(len(question_ids), 'question')} · {len(asked_pages)} of {packet.total_pages} pages to look at",
         "rest_range": " – ".join(f"{percent}" for percent in sorted({min(percents.values()), max(percents.values())}))
         if percents
         else "",
@@ -119,7 +119,7 @@ def _render_short_form(packet: SMEPacket) -> dict[str, Any]:
                 "percent": percents[f"segment:{segment.segment_index}"],
                 "doubt": _describe_doubtful_edges(segment, boundaries),
             }
-            for segment in (packet.classification.segments if packet.classification else ())
+            for segment in packet.segments
             if f"segment:{segment.segment_index}" in percents
         ],
     }
@@ -166,14 +166,13 @@ def list_earlier_reviews(case: ReviewCase) -> list[dict[str, Any]]:
 
 def list_colleague_messages(case: ReviewCase) -> list[str]:
     """List sentences from colleagues: why a second opinion, why deferred."""
-    sentences = [case.feedback] if case.feedback else []
-    if case.second_opinion_reason:
-        sentences.append(f"A colleague asks for your opinion: {case.second_opinion_reason}")
-    if case.deferral:
-        sentences.append(
-            f"Deferred by {case.deferral.reviewer} on {case.deferral.deferred_at[:10]}: {case.deferral.reason}"
-        )
-    return sentences
+    asked, deferral = case.second_opinion_reason, case.deferral
+    sentences = (
+        case.feedback,
+        f"A colleague asks for your opinion: {asked}" if asked else "",
+        f"Deferred by {deferral.reviewer} on {deferral.deferred_at[:10]}: {deferral.reason}" if deferral else "",
+    )
+    return list(filter(None, sentences))
 
 
 def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
@@ -289,7 +288,7 @@ def _render_program_claims(packet: SMEPacket) -> list[dict[str, Any]]:
                 if presence.presence_level is not PresenceLevel.NO_EVIDENCE
             ],
         }
-        for segment in (packet.classification.segments if packet.classification else ())
+        for segment in packet.segments
     ]
 
 

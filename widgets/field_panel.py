@@ -8,6 +8,7 @@ from typing import Any
 import traitlets
 
 from evalkit.core.grouping import split_into_runs
+from evalkit.core.wording import format_page_range
 from evalkit.extraction.clinical.clinical_rules import get_base_field_name
 from evalkit.extraction.extraction_schema import Extraction, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldNeed
@@ -101,7 +102,8 @@ def render_field_values(case: FieldReviewCase, draft: Draft) -> dict[str, dict[s
 def describe_field_target_place(case: FieldReviewCase, target_id: str, draft: Draft) -> str:
     """Describe which place of a field or issue is highlighted, or why none is."""
     place, target = case.locate_target(target_id), case.get_target(target_id)
-    form_pages = _format_page_range(case.packet.extractions[target.extraction_index])
+    extraction = case.packet.extractions[target.extraction_index]
+    form_pages = format_page_range(extraction.start_page, extraction.end_page)
     answer = draft.fields.get(target_id)
     if answer and answer.page:
         place = HighlightedPlace(answer.page, answer.boxes, "found")
@@ -121,18 +123,13 @@ def describe_field_target_place(case: FieldReviewCase, target_id: str, draft: Dr
 
 def build_form_ribbon(case: FieldReviewCase) -> list[dict[str, Any]]:
     """Build ``PagePane.segments`` by form; a shared page counts for the first form."""
-    form_by_page: dict[int, tuple[int, str]] = {}
-    for form_index, extraction in enumerate(case.packet.extractions):
-        for page in range(extraction.start_page, min(extraction.end_page, case.packet.total_pages) + 1):
-            form_by_page.setdefault(page, (form_index, extraction.document_type))
-
-    def find_form(page: int) -> tuple[int, str]:
-        return form_by_page.get(page, (-1, "no form"))
-
-    pages = range(1, case.packet.total_pages + 1)
+    form_by_page = dict.fromkeys(range(1, case.packet.total_pages + 1), (-1, "no form"))
+    for form_index, extraction in reversed([*enumerate(case.packet.extractions)]):
+        pages = form_by_page.keys() & range(extraction.start_page, extraction.end_page + 1)
+        form_by_page |= dict.fromkeys(pages, (form_index, extraction.document_type))
     return [
-        {"start": run[0], "end": run[-1], "type": find_form(run[0])[1], "flags": [], "note": ""}
-        for run in split_into_runs(pages, lambda run, page: find_form(page) == find_form(run[0]))
+        {"start": run[0], "end": run[-1], "type": form_by_page[run[0]][1], "flags": [], "note": ""}
+        for run in split_into_runs(form_by_page, lambda run, page: form_by_page[page] == form_by_page[run[0]])
     ]
 
 
@@ -145,7 +142,7 @@ def _render_form(case: FieldReviewCase, form_index: int, extraction: Extraction)
                 None,
                 [
                     template.display_name if template else "",
-                    _format_page_range(extraction),
+                    format_page_range(extraction.start_page, extraction.end_page),
                     _format_points(extraction.score),
                 ],
             )
@@ -283,14 +280,6 @@ def _render_field_value(field_value: FieldValue | FieldAnswer) -> dict[str, Any]
 
 def _format_points(score: float | None) -> str:
     return "could not be judged" if score is None else f"{score * 100:.3g} of 100 points"
-
-
-def _format_page_range(extraction: Extraction) -> str:
-    return (
-        f"page {extraction.start_page}"
-        if extraction.start_page == extraction.end_page
-        else f"pages {extraction.start_page}–{extraction.end_page}"
-    )
 
 
 def _shorten_text(text: str) -> str:

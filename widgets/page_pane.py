@@ -243,7 +243,7 @@ def extract_page_heading(page: Page) -> str:
 def list_evidence_pages(packet: SMEPacket) -> list[int]:
     """List the pages to which the program's quotes and the open issues refer."""
     page_numbers = {issue.found_page or issue.page for issue in packet.open_issues}
-    for segment in packet.classification.segments if packet.classification else ():
+    for segment in packet.segments:
         for presence in segment.segment_composition:
             page_numbers.update(quote.page for quote in presence.top_evidence)
     return sorted(

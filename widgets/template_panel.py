@@ -24,10 +24,10 @@ from evalkit.review.template_editing import (
     list_column_edge_names_and_labels,
 )
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.reconciliation import SumCheck, SumCheckName
+from evalkit.statements.reconciliation import SumCheckName
 from evalkit.statements.review_cycles import ReportedIssue
 from evalkit.statements.reviewer_report import ReviewerRole
-from evalkit.statements.statement_parser import LeftoverText, Transaction
+from evalkit.statements.statement_parser import Transaction
 from evalkit.statements.statement_template import StatementTemplate
 from widgets.case_panel import (
     format_headline,
@@ -87,13 +87,13 @@ class TemplatePanel(CasePanelWidget):
 
 def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
     """Build ``TemplatePanel.case``: all that does not change while the case is open."""
-    packet, escalation = case.packet, case.template_case.escalation
+    packet, escalation = case.packet, case.packet.template_case.escalation
     template_identity = case.agent_template.identity
     template_name = " · ".join(
         filter(None, [template_identity.bank, template_identity.statement, f"version {case.agent_template.version}"])
     )
     sentence_by_issue_id = {issue.issue_id: describe_issue(issue) for issue in packet.issues}
-    hidden_issue_count = len(case.template_case.issues) - len(case.issues_within_caps)
+    hidden_issue_count = len(case.packet.template_case.issues) - len(case.issues_within_caps)
     return {
         "headline": format_headline(
             packet, [issue for issue in packet.open_issues if issue.issue_id == case.choose_first_target_id()]
@@ -255,7 +255,19 @@ def render_sum_checks(applied_template: AppliedTemplate) -> dict[str, Any]:
         "is_met": applied_template.reconciliation.has_only_met_checks,
         "words": f"{met_count} of {len(checks)} agree" if checks else "the statement prints none",
         "checks": sorted(
-            (_render_sum_check(number, check) for number, check in enumerate(checks, 1)),
+            (
+                {
+                    "name": f"sum.{number}",
+                    "label": check.label or SUM_CHECK_WORDS[check.name],
+                    "account": check.account,
+                    "expected": f"{check.expected:,.2f}",
+                    "found": f"{check.found:,.2f}",
+                    "difference": f"{check.difference:+,.2f}",
+                    "is_met": check.is_met,
+                    "message": check.message,
+                }
+                for number, check in enumerate(checks, 1)
+            ),
             key=lambda rendered_check: rendered_check["is_met"],
         ),
     }
@@ -264,7 +276,14 @@ def render_sum_checks(applied_template: AppliedTemplate) -> dict[str, Any]:
 def render_transactions(applied_template: AppliedTemplate, page: int) -> list[dict[str, Any]]:
     """Build ``TemplatePanel.rows``: the transactions that are read from a page."""
     return [
-        _render_transaction(number, transaction)
+        {
+            "name": f"row.{number}",
+            "date": transaction.date,
+            "description": transaction.description,
+            "amount": f"{transaction.amount:,.2f}",
+            "balance": "" if transaction.balance is None else f"{transaction.balance:,.2f}",
+            "account": transaction.account,
+        }
         for number, transaction in enumerate(applied_template.statement.transactions, 1)
         if transaction.page == page
     ]
@@ -276,13 +295,14 @@ def render_unread_lines(applied_template: AppliedTemplate) -> list[dict[str, Any
     Lines outside every box come first; the list is cut at ``_MAX_LISTED_LEFTOVERS``.
     """
     statement = applied_template.statement
-    outside_leftovers = [
-        _render_leftover("outside", number, leftover) for number, leftover in enumerate(statement.outside, 1)
+    named_leftovers = [
+        *((f"outside.{number}", line, "it is outside every box") for number, line in enumerate(statement.outside, 1)),
+        *((f"left.{number}", line, line.reason) for number, line in enumerate(statement.left_over, 1)),
     ]
-    inside_leftovers = [
-        _render_leftover("left", number, leftover) for number, leftover in enumerate(statement.left_over, 1)
+    return [
+        {"name": name, "page": line.page, "text": line.text, "reason": reason}
+        for name, line, reason in named_leftovers[:_MAX_LISTED_LEFTOVERS]
     ]
-    return [*outside_leftovers, *inside_leftovers][:_MAX_LISTED_LEFTOVERS]
 
 
 def describe_row_counts(applied_template: AppliedTemplate, page: int) -> str:
@@ -334,14 +354,14 @@ def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *,
     label_by_edge_name = dict(list_column_edge_names_and_labels(template, case.agent_template))
     top_edge_name = min((template.regions[index].box[1], f"region.{index}.top") for index in region_indexes)[1]
     bottom_edge_name = max((template.regions[index].box[3], f"region.{index}.bottom") for index in region_indexes)[1]
-    columns = []
-    for index, column in enumerate(template.columns):
-        left_edge_name, right_edge_name = (
-            _find_listed_edge_name(template, label_by_edge_name, f"column.{index}.{side}") for side in ("left", "right")
-        )
-        columns.append(
-            {"label": COLUMN_WORDS[column.name].split(" (")[0], "left": left_edge_name, "right": right_edge_name}
-        )
+    columns = [
+        {"label": COLUMN_WORDS[column.name].split(" (")[0]}
+        | {
+            side: _find_listed_edge_name(template, label_by_edge_name, f"column.{index}.{side}")
+            for side in ("left", "right")
+        }
+        for index, column in enumerate(template.columns)
+    ]
     edges = [
         {
             "name": f"region.{index}.{side}",
@@ -472,32 +492,3 @@ def _render_template_opinions(case: TemplateReviewCase) -> list[dict[str, Any]]:
         }
         for opinion in case.opinions
     ]
-
-
-def _render_sum_check(number: int, check: SumCheck) -> dict[str, Any]:
-    return {
-        "name": f"sum.{number}",
-        "label": check.label or SUM_CHECK_WORDS[check.name],
-        "account": check.account,
-        "expected": f"{check.expected:,.2f}",
-        "found": f"{check.found:,.2f}",
-        "difference": f"{check.difference:+,.2f}",
-        "is_met": check.is_met,
-        "message": check.message,
-    }
-
-
-def _render_transaction(number: int, transaction: Transaction) -> dict[str, Any]:
-    return {
-        "name": f"row.{number}",
-        "date": transaction.date,
-        "description": transaction.description,
-        "amount": f"{transaction.amount:,.2f}",
-        "balance": "" if transaction.balance is None else f"{transaction.balance:,.2f}",
-        "account": transaction.account,
-    }
-
-
-def _render_leftover(id_prefix: str, number: int, leftover: LeftoverText) -> dict[str, Any]:
-    reason = "it is outside every box" if id_prefix == "outside" else leftover.reason
-    return {"name": f"{id_prefix}.{number}", "page": leftover.page, "text": leftover.text, "reason": reason}

@@ -16,11 +16,10 @@ from evalkit.classification.document_result import DocumentFailure
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.errors import StoreError
 from evalkit.pipeline.executor.reader_pool import create_process_pool
-from evalkit.review.attention_check_queue import queue_or_withdraw_attention_checks
 from evalkit.review.attention_checks import map_check_case_ids_by_doc_id
 from evalkit.review.claiming import recompute_and_save_case_status
 from evalkit.review.loaders import read_result, read_source_file_path
-from evalkit.review.opinions import rebuild_case_files_and_list_index_rows
+from evalkit.review.opinions import queue_or_withdraw_attention_checks, rebuild_case_files_and_list_index_rows
 from evalkit.review.packet import get_base_case_id
 from evalkit.review.queue import derive_closed_case_rows, derive_review_chain_heads, list_case_ids_with_packet
 from evalkit.review.write_lock import get_write_lock_key, hold_case_write_lock

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any, Literal, Protocol, TypeVar
 
 from evalkit.classification.schema import DocumentType
-from evalkit.core.wording import format_page_numbers, join_with_and
+from evalkit.core.wording import format_count, format_page_numbers, join_with_and
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, PageBox
@@ -171,10 +171,9 @@ class ReviewCase(ABC):
     _changed_sentence = "You have changed the answer: submit it as a correction."
     """The sentence that tells an expert why an answer that they changed cannot be validated."""
 
-    @property
     @abstractmethod
-    def viewing_requirements(self) -> ViewingRequirements:
-        """Pages and issues that the expert must see before validating the answer."""
+    def get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+        """Get the pages and issues that the expert must see before validating this draft."""
 
     @property
     @abstractmethod
@@ -255,10 +254,6 @@ class ReviewCase(ABC):
         """Return True if the expert is asked, and answers, only about the parts in doubt."""
         return False
 
-    def get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
-        """Get the pages and issues that the expert must see before validating this draft."""
-        return self.viewing_requirements
-
     def find_unseen_requirements(self, draft: Draft) -> ViewingRequirements:
         """Find the required pages and issues that were not on screen yet."""
         required = self.get_viewing_requirements(draft)
@@ -298,7 +293,7 @@ class ReviewCase(ABC):
         unseen = self.find_unseen_requirements(draft)
         parts = [*count_issues(issue for issue in self.packet.open_issues if issue.issue_id in unseen.issue_ids)]
         if parts and self.is_short(draft):
-            parts = [count_questions(len(unseen.issue_ids))]
+            parts = [format_count(len(unseen.issue_ids), "question")]
         if unseen.page_numbers:
             parts.append(format_page_numbers(unseen.page_numbers))
         return f"{join_with_and(parts)} not yet seen" if parts else None
@@ -451,13 +446,7 @@ class CaseKind(Protocol[PacketT, AnswerT_contra]):
 def count_issues(issues: Iterable[Issue]) -> Iterator[str]:
     """Count issues, which are sorted by severity: ``2 grave doubts``, ``1 remark``."""
     for severity, group in groupby(issue.severity for issue in issues):
-        count = len(list(group))
-        yield f"{count} {_SEVERITY_WORDS[severity]}{'s' if count > 1 else ''}"
-
-
-def count_questions(count: int) -> str:
-    """Count questions: ``1 question``, ``2 questions``."""
-    return f"{count} question{'s' if count > 1 else ''}"
+        yield format_count(len(list(group)), _SEVERITY_WORDS[severity])
 
 
 def _join_notes_of_draft(draft: Draft) -> str:

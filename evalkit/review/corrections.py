@@ -329,21 +329,20 @@ def _parse_mixture(raw_mixture: Sequence[Any], segments: Sequence[Segment]) -> t
         _parse_input(_MixtureInput, raw_share, field_names, f"corrected_mixture[{position}]")
         for position, raw_share in enumerate(raw_mixture)
     ]
-    levels = _find_strongest_levels(segments)
-    mixture_entries = []
-    for mixture_input in mixture_inputs:
-        default_level = levels[mixture_input.document_type] if segments else PresenceLevel.PRIMARY
-        level = mixture_input.presence_level or (
-            default_level if mixture_input.overall_share else PresenceLevel.NO_EVIDENCE
+    levels = _find_strongest_levels(segments) if segments else dict.fromkeys(DocumentType, PresenceLevel.PRIMARY)
+    stated_entries = (
+        _build_mixture_entry(
+            mixture_input.document_type,
+            mixture_input.overall_share,
+            mixture_input.presence_level
+            or (levels[mixture_input.document_type] if mixture_input.overall_share else PresenceLevel.NO_EVIDENCE),
+            mixture_input.confidence,
         )
-        mixture_entries.append(
-            _build_mixture_entry(
-                mixture_input.document_type, mixture_input.overall_share, level, mixture_input.confidence
-            )
-        )
+        for mixture_input in mixture_inputs
+    )
     absent_types = find_missing_types(mixture_input.document_type for mixture_input in mixture_inputs)
     return (
-        *mixture_entries,
+        *stated_entries,
         *(_build_mixture_entry(document_type, 0.0, PresenceLevel.NO_EVIDENCE) for document_type in absent_types),
     )
 

@@ -120,15 +120,11 @@ class Draft(StrictRecord):
     """Seconds for which the expert has actively worked on the case."""
 
     @model_validator(mode="after")
-    def _require_page_coverage(self) -> Self:
+    def _require_page_coverage_and_known_places(self) -> Self:
         if not self.segments:
             raise ValueError("a draft needs at least one segment")
         if not is_gapless(self.segments, self.total_pages):
             raise ValueError("segments must cover pages 1, 2, … in order, without gap or overlap")
-        return self
-
-    @model_validator(mode="after")
-    def _require_known_segments(self) -> Self:
         if not {*self.segment_notes, *(flag.start_page for flag in self.flags)} <= self._types_by_start.keys():
             raise ValueError("every flag and segment note must name the first page of a segment")
         if any(quote.page > self.total_pages for quote in self.evidence):

@@ -58,6 +58,10 @@ class ExpertAnswers:
     flags_other_patient: bool = False
     """True if the expert marked a document as another patient's."""
 
+    @property
+    def _agent_segments(self) -> Sequence[Segment]:
+        return self.agent_answer.segments if self.agent_answer else ()
+
     @cached_property
     def judged_issues(self) -> list[JudgedIssue]:
         """The issues with a verdict, in the order of ``issues``."""
@@ -75,8 +79,7 @@ class ExpertAnswers:
         return "remove_type" if effect == "choose_type" and is_about_other_type else effect
 
     def _find_source(self, issue: Issue) -> Segment | None:
-        segments = self.agent_answer.segments if self.agent_answer else ()
-        return next((segment for segment in segments if segment.segment_index == issue.segment_index), None)
+        return next((segment for segment in self._agent_segments if segment.segment_index == issue.segment_index), None)
 
     @cached_property
     def _verdict_by_quote(self) -> dict[_QuoteKey, _Verdict]:
@@ -102,7 +105,7 @@ class ExpertAnswers:
         """The struck quotes, in the order of the agent's answer."""
         quotes = (
             (segment.segment_index, presence.document_type, evidence.snippet)
-            for segment in (self.agent_answer.segments if self.agent_answer else ())
+            for segment in self._agent_segments
             for presence in segment.segment_composition
             for evidence in presence.top_evidence
             if self._find_quote_verdict(segment, presence.document_type, evidence) == "confirmed"
@@ -218,7 +221,7 @@ class ExpertAnswers:
     def _revise_segment(self, segment: Segment) -> ReviewedSegment:
         sources = [
             source
-            for source in (self.agent_answer.segments if self.agent_answer else ())
+            for source in self._agent_segments
             if source.start_page <= segment.end_page and segment.start_page <= source.end_page
         ]
         presences = [
@@ -287,10 +290,9 @@ class ExpertAnswers:
 
         Pages of the segments, struck quotes, types of segments, types that are no longer present, added quotes.
         """
-        agent_segments = self.agent_answer.segments if self.agent_answer else ()
         sources, segments = (
             {(segment.start_page, segment.end_page): segment for segment in version}
-            for version in (agent_segments, answer.segments)
+            for version in (self._agent_segments, answer.segments)
         )
         if sources.keys() != segments.keys():
             ranges = (", ".join(f"{first}-{last}" for first, last in version) for version in (sources, segments))

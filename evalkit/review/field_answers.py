@@ -177,11 +177,6 @@ def find_extraction_template(form: ExtractedFields | Extraction | IterationRecor
         return None
 
 
-def format_field_label(form: ExtractedFields | Extraction, field_name: str) -> str:
-    """Format a field's label, for example ``Wages, tips, other compensation``."""
-    return get_template_field_or_plain_text(form, field_name).description
-
-
 def check_field_text(field: TemplateField, text: str) -> FieldTextCheck:
     """Check a typed text against a field's format; blank text is a problem.
 
@@ -407,13 +402,6 @@ def find_changed_fields(
         for key, before in values_before.items()
         if key not in values_after and before.status is not FieldStatus.NOT_PRESENT
     }
-
-
-def list_field_keys_statuses_and_values(forms: Iterable[ExtractedFields]) -> list[tuple[str, str, str | None]]:
-    """List key, status and value of every field, to compare two experts' answers."""
-    return [
-        (key, field_value.status, field_value.value) for key, field_value in index_fields_by_key(tuple(forms)).items()
-    ]
 
 
 def format_field_value(field_value: FieldValue | FieldAnswer) -> str:

@@ -117,9 +117,8 @@ def build_issue_context(
             code="ISSUE-NOT-FOUND",
             remedy="The case's issues are listed in packet.issues.",
         )
-    segments = packet.classification.segments if packet.classification else ()
-    segment = _find_segment(issue, segments)
-    evidence = tuple(_collect_evidence(issue, segments if segment is None else (segment,)))
+    segment = _find_segment(issue, packet.segments)
+    evidence = tuple(_collect_evidence(issue, packet.segments if segment is None else (segment,)))
     boundary_page = _find_boundary_page(issue, bundle)
     quote_claims = [] if boundary_page else _collect_quote_claims(issue, evidence)
     default_page = segment.start_page if segment else 1

@@ -18,7 +18,13 @@ from typing import Any
 
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.errors import ReviewRefused
-from evalkit.review.attention_checks.records import is_attention_check_unanswered, map_check_case_ids_by_doc_id
+from evalkit.review.attention_checks.records import (
+    is_attention_check_unanswered,
+    is_hidden_truth_current,
+    iterate_check_case_and_doc_ids,
+    map_check_case_ids_by_doc_id,
+    read_attention_check,
+)
 from evalkit.review.case import Opinion
 from evalkit.review.case_files import (
     build_case_index_row,
@@ -450,6 +456,33 @@ def update_case_index(
     for row in opinions.iterate_index_rows(output_folder, existing_case_ids):
         index.upsert_case(row)
     index.remove_cases(*(opinions.numbered_reviews_by_case_id.keys() - existing_case_ids))
+
+
+def queue_or_withdraw_attention_checks(
+    output_folder: OutputFolder, index: OutputIndex, now: str, doc_id: str | None = None
+) -> None:
+    """Queue the attention checks of one document, or of all documents if None.
+
+    A check whose planted fault no longer hides the current ground truth is removed from the queue, unless an expert has
+    begun the check by ``now`` (ISO 8601, UTC). A check that was recorded but not queued, because the program crashed in
+    between, is queued. The caller holds the write lock. StoreError if a recorded check cannot be read.
+    """
+    for case_id, bundle_doc_id in list(iterate_check_case_and_doc_ids(output_folder)):
+        if doc_id not in (None, bundle_doc_id):
+            continue
+        attention_check, name = read_attention_check(output_folder, case_id), packet_file_name(case_id)
+        is_begun = is_packet_frozen(output_folder, index, case_id, now) or index.deferrals.find(case_id) is not None
+        if not is_begun and not is_hidden_truth_current(output_folder, attention_check):
+            output_folder.remove_file(name)
+        elif not output_folder.has_file(name):
+            output_folder.write_json(name, serialise_packet(attention_check.packet))
+        if output_folder.has_file(name):
+            row = CaseOpinions.read(output_folder, case_id).build_index_row(output_folder, case_id)
+            if is_begun:
+                row.pop("review_status")  # claims and deferrals decide the status of a case that was begun
+            index.upsert_case(row)
+        else:
+            index.remove_cases(case_id)
 
 
 def project_ground_truth(

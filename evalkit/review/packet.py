@@ -17,7 +17,7 @@ from pydantic import Field
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.patient_keys import KeyedClassification
-from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.schema import ClassificationOutput, Segment
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import DocumentBundle
@@ -144,6 +144,11 @@ class SMEPacket(StrictRecord):
     def is_first_review_blind(self) -> bool:
         """True if the first reviewer must answer before the agent's answer is shown."""
         return False
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments of the agent's classification; empty without one."""
+        return self.classification.segments if self.classification else ()
 
     @property
     def agent_answer(self) -> object:

@@ -46,22 +46,14 @@ class Permissions:
         """True if the reviewer may read cases but not decide any."""
         return self.role == "analyst"
 
-    @property
-    def responsible_adjudicators(self) -> tuple[str, ...]:
-        """The adjudicators who take precedence over this reviewer in adjudications.
-
-        Empty if there is no adjudicator, or if this reviewer is one.
-        """
-        return () if self.role == "adjudicator" else self.adjudicators
-
     def is_reserved_for_adjudicator(self, case_id: str, excluded_reviewers: Container[str]) -> bool:
         """Return True if the case is an adjudication that only an adjudicator may decide.
 
         False for an adjudicator, and if all adjudicators are among ``excluded_reviewers``, who must not answer the case.
         """
-        return case_id.endswith(ADJUDICATION_SUFFIX) and any(
-            name not in excluded_reviewers for name in self.responsible_adjudicators
-        )
+        if self.role == "adjudicator" or not case_id.endswith(ADJUDICATION_SUFFIX):
+            return False
+        return any(name not in excluded_reviewers for name in self.adjudicators)
 
     def require_deciding_role(self, refused_case_id: str) -> None:
         """Raise ReviewRefused if the reviewer is an analyst."""

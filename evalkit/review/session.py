@@ -468,14 +468,8 @@ class ReviewSession:
         if opened_case is None or opened_case.is_locked:
             self._permissions.require_deciding_role(case_id)
         with hold_case_write_lock(self._output_folder, case_id):
-            return self._save_draft_under_lock(case_id, draft)
-
-    def _save_draft_under_lock(self, case_id: str, draft: Draft) -> str:
-        """Save a draft as in ``save_draft_and_get_time``; the caller holds the write lock."""
-        opened_case = self._opened_cases.get(case_id)
-        return self._store_draft_and_get_time(
-            case_id, draft, opened_case.packet_sha256 if opened_case else self._compute_stored_packet_digest(case_id)
-        )
+            packet_sha256 = opened_case.packet_sha256 if opened_case else self._compute_stored_packet_digest(case_id)
+            return self._store_draft_and_get_time(case_id, draft, packet_sha256)
 
     def _store_draft_and_get_time(self, case_id: str, draft: Draft, packet_sha256: str) -> str:
         """Store a draft if its case still exists; the caller holds the write lock.
@@ -558,7 +552,8 @@ class ReviewSession:
                     "this case is answered, so it cannot be deferred", "Go to the queue."
                 )
             self._permissions.require_case_permission(case_id, opinions.list_excluded_reviewers(case_id))
-            self._save_draft_under_lock(case_id, draft)  # the draft is on disk before the claim is released
+            # The draft is on disk before the claim is released.
+            self._store_draft_and_get_time(case_id, draft, opened_case.packet_sha256)
             self._index.deferrals.save(
                 Deferral(case_id, self._holder.reviewer, reason.strip(), format_iso_seconds(now))
             )

@@ -17,7 +17,6 @@ from evalkit.core.records import describe_first_error
 from evalkit.document_types import compute_types_version
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, StoreError
-from evalkit.review.attention_check_queue import queue_or_withdraw_attention_checks
 from evalkit.review.case_files import build_closing_row, read_packet, read_packet_bundle, read_review_status
 from evalkit.review.ground_truth import (
     Review,
@@ -29,7 +28,12 @@ from evalkit.review.ground_truth import (
     load_signature_meanings,
 )
 from evalkit.review.kinds import CASE_KINDS, require_matching_corrections
-from evalkit.review.opinions import CaseOpinions, update_case_index, write_derived_files_and_get_case_ids
+from evalkit.review.opinions import (
+    CaseOpinions,
+    queue_or_withdraw_attention_checks,
+    update_case_index,
+    write_derived_files_and_get_case_ids,
+)
 from evalkit.review.packet import SMEPacket, compute_packet_digest
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.roster import ReviewerRoster

@@ -82,7 +82,7 @@ class TemplateChoice(NamedTuple):
     list_options: Callable[[StatementTemplate], Mapping[str, str]]
     """The possible values, each with its label on the screen."""
     build_update: Callable[[StatementTemplate, str], Mapping[str, Any]]
-    """The template fields to replace for a chosen value."""
+    """The template fields to replace for a chosen value, which is another one than the template has."""
 
 
 class ReadingQuestion(NamedTuple):
@@ -166,8 +166,8 @@ def _list_directions(template: StatementTemplate) -> tuple[object, ...]:
     return amounts.deposit, amounts.unmarked, [section.direction for section in template.rows.section], side_names
 
 
-def _build_amounts_update_builder(**new_amounts: Any) -> Callable[[StatementTemplate], Mapping[str, Any]]:
-    return lambda template: {"amounts": {**template.amounts.model_dump(mode="json"), **new_amounts}}
+def _update_amounts(template: StatementTemplate, **new_amounts: Any) -> Mapping[str, Any]:
+    return {"amounts": template.amounts.model_dump(mode="json") | new_amounts}
 
 
 #: The proof of directions that an expert has chosen.
@@ -176,15 +176,6 @@ _PERSON = ["person"]
 
 def _get_direction_of_minus(amounts: AmountRules) -> str:
     return "deposits" if "minus" in amounts.deposit else "withdrawals"
-
-
-def _build_sign_update(template: StatementTemplate, value: str) -> Mapping[str, Any]:
-    amounts = template.amounts
-    if _get_direction_of_minus(amounts) == value:
-        return {}
-    return _build_amounts_update_builder(deposit=amounts.withdrawal, withdrawal=amounts.deposit, sign_proof=_PERSON)(
-        template
-    )
 
 
 def _list_date_formats(template: StatementTemplate) -> Mapping[str, str]:
@@ -207,7 +198,9 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
         "Amounts with a minus, brackets or DR are",
         lambda template: _get_direction_of_minus(template.amounts),
         lambda _: {"withdrawals": "withdrawals", "deposits": "deposits"},
-        _build_sign_update,
+        lambda template, _: _update_amounts(
+            template, deposit=template.amounts.withdrawal, withdrawal=template.amounts.deposit, sign_proof=_PERSON
+        ),
     ),
     "unmarked": TemplateChoice(
         "Amounts without a sign are",
@@ -218,19 +211,19 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
             "section": "as the heading above says",
             **({"balance": "as the balances in the rows say"} if template.find_column("balance") else {}),
         },
-        lambda template, value: _build_amounts_update_builder(unmarked=value, sign_proof=_PERSON)(template),
+        lambda template, value: _update_amounts(template, unmarked=value, sign_proof=_PERSON),
     ),
     "balance": TemplateChoice(
         "A printed balance is",
         lambda template: template.amounts.balance,
         lambda _: {"held": "money held", "owed": "a debt"},
-        lambda template, value: _build_amounts_update_builder(balance=value)(template),
+        lambda template, value: _update_amounts(template, balance=value),
     ),
     "decimal": TemplateChoice(
         "Cents come after",
         lambda template: template.amounts.decimal,
         lambda _: {".": "a point: 1,234.56", ",": "a comma: 1.234,56"},
-        lambda template, value: _build_amounts_update_builder(decimal=value)(template),
+        lambda template, value: _update_amounts(template, decimal=value),
     ),
     "dates": TemplateChoice(
         "Dates are written",

@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,23 +30,20 @@ def main(listener_fd: int, public_url: str, url_prefix: str, review_settings: Re
     _raise_open_file_limit()
     listener = socket.socket(fileno=listener_fd)
     listener.set_inheritable(False)
-    try:
-        with TemporaryDirectory(prefix="evalkit-review-") as home:
-            notebook = enter_private_home_with_notebook(Path(home))
-            # Voilà loads jsonschema, which works without this URL grammar; building the grammar takes 1.5 s.
-            sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-            from evalkit.serving.server import serve_notebook
+    with suppress(KeyboardInterrupt), TemporaryDirectory(prefix="evalkit-review-") as home:
+        notebook = enter_private_home_with_notebook(Path(home))
+        # Voilà loads jsonschema, which works without this URL grammar; building the grammar takes 1.5 s.
+        sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+        from evalkit.serving.server import serve_notebook
 
-            serve_notebook(
-                listener,
-                notebook,
-                output=os.environ["EVALKIT_OUTPUT"],
-                public_url=public_url,
-                review_settings=review_settings,
-                url_prefix=url_prefix,
-            )
-    except KeyboardInterrupt:
-        pass
+        serve_notebook(
+            listener,
+            notebook,
+            output=os.environ["EVALKIT_OUTPUT"],
+            public_url=public_url,
+            review_settings=review_settings,
+            url_prefix=url_prefix,
+        )
 
 
 #: Limit of open files to request. An open page needs 14, and more while it opens; many machines allow 1024 by default.

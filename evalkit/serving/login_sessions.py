@@ -53,9 +53,7 @@ class LoginSessions:
     def log_in_by_code(self, code: str) -> LoginSession | None:
         """Create a session for the reviewer with this code; None if nobody has it."""
         reviewer = self._roster.find_reviewer_by_code(code)
-        if reviewer is None:
-            return None
-        return self._add_session(secrets.token_hex(32), reviewer, hash_login_code(code))
+        return self._add_session(reviewer, hash_login_code(code)) if reviewer is not None else None
 
     def log_in_or_renew_by_proxy(self, reviewer: str) -> LoginSession | None:
         """Create or renew the session of a reviewer named by a trusted proxy.
@@ -67,7 +65,7 @@ class LoginSessions:
             return None
         existing_session = self.find_valid_session(self._proxied_session_ids.get(reviewer, ""))
         session = self._add_session(
-            existing_session.session_id if existing_session else secrets.token_hex(32), reviewer, stored_digest
+            reviewer, stored_digest, session_id=existing_session.session_id if existing_session else ""
         )
         self._proxied_session_ids[reviewer] = session.session_id
         return session
@@ -75,11 +73,7 @@ class LoginSessions:
     def log_in_by_hub(self, reviewer: str, hub_token: str) -> LoginSession | None:
         """Create a session for a reviewer named by JupyterHub; None if not in the roster."""
         stored_digest = self._roster.get_code_digest(reviewer)
-        return (
-            None
-            if stored_digest is None
-            else self._add_session(secrets.token_hex(32), reviewer, stored_digest, hub_token)
-        )
+        return None if stored_digest is None else self._add_session(reviewer, stored_digest, hub_token=hub_token)
 
     def find_valid_session(self, session_id: str) -> LoginSession | None:
         """Return the session with this id; None if unknown, expired or code changed."""
@@ -103,15 +97,19 @@ class LoginSessions:
                 self._code_digest_cache[reviewer] = now, stored_digest
         return stored_digest
 
-    def _add_session(self, session_id: str, reviewer: str, stored_digest: str, hub_token: str = "") -> LoginSession:
+    def _add_session(
+        self, reviewer: str, stored_digest: str, *, session_id: str = "", hub_token: str = ""
+    ) -> LoginSession:
         now = self._clock()
         self._session_by_id = {
             open_session.session_id: open_session
             for open_session in self._session_by_id.values()
             if open_session.expires_at > now
         }
-        session = LoginSession(session_id, reviewer, stored_digest, now + LOGIN_HOURS * 3600, hub_token)
-        self._session_by_id[session_id] = session
+        session = LoginSession(
+            session_id or secrets.token_hex(32), reviewer, stored_digest, now + LOGIN_HOURS * 3600, hub_token
+        )
+        self._session_by_id[session.session_id] = session
         return session
 
 

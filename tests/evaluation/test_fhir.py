@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import builders
 import pymupdf
 import pytest
 from evaluation.truths import bundle_of
@@ -282,6 +283,30 @@ def test_bundle_changed_elsewhere_is_named(exported: Path, tmp_path: Path) -> No
 # --- whose pages ------------------------------------------------------------------------------------------------------
 
 
+def test_segment_with_another_patients_page_has_no_pdf(demo_run: RunSummary, tmp_path: Path) -> None:
+    """Unless an expert vouches that it is the same person."""
+    shutil.copytree(demo_run.output, tmp_path / "output")
+    page_count = json.loads((tmp_path / "output/document_bundles/misfiled_page.json").read_text())["total_pages"]
+    answer = builders.one_segment("Clinical Note", page_count)
+    record = header_of("SME_VALIDATED") | {
+        "schema_version": 1,
+        "doc_id": "misfiled_page",
+        "corrected_dominant_type": None,
+    }
+    for vouched, has_pdf in ((["segments"], False), (["segments", "patients"], True)):
+        truth = record | {"vouched": vouched, "ground_truth_classification": answer}
+        (tmp_path / "output/ground_truth/gt_misfiled_page.json").write_text(json.dumps(truth))
+        if has_pdf:
+            export_ground_truth(tmp_path / "output", tmp_path / "fhir", file_format="fhir")
+        else:
+            with pytest.raises(
+                StoreError, match=r"'misfiled_page': the PDF of pages 1–\d+ is left out, because page \d+ names"
+            ):
+                export_ground_truth(tmp_path / "output", tmp_path / "fhir", file_format="fhir")
+        (document,) = list_segments(read_bundles(tmp_path / "fhir")["misfiled_page"])
+        assert ("data" in document["content"][0]["attachment"]) == has_pdf
+
+
 def person(name: str, birth: str, number: str = "") -> list[tuple[str, str]]:
     return [("patient", name), ("date_of_birth", birth), *([("mrn", number)] if number else [])]
 
@@ -505,11 +530,11 @@ def decide(source: str, vouched: tuple[str, ...], **values: str | None) -> Field
         for name, value in values.items()
     }
     form = ExtractedFields(template="genomics", document_type="Genomic Report", start_page=1, end_page=3, fields=fields)
-    header = builders_header(source)
+    header = header_of(source)
     return FieldsGroundTruth(**header, ground_truth_fields=(form,), vouched=vouched)
 
 
-def builders_header(source: str) -> dict[str, Any]:
+def header_of(source: str) -> dict[str, Any]:
     return {
         "doc_id": "file",
         "ground_truth_source": source,

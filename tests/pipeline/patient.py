@@ -75,9 +75,9 @@ def _review(output: Path) -> None:
 
 
 def mark_all_seen(case, draft):
-    for page in case.viewing_requirements.page_numbers:
+    for page in case.get_viewing_requirements(case.draft).page_numbers:
         draft = draft.show_page_and_mark_seen(page)
-    for issue_id in case.viewing_requirements.issue_ids:
+    for issue_id in case.get_viewing_requirements(case.draft).issue_ids:
         draft = draft.show_issue_and_mark_seen(issue_id)
     return draft
 

@@ -449,7 +449,10 @@ def test_the_worst_is_looked_at_first_and_must_be_seen(office: Office, open_tab:
     lee = open_tab()
     case = lee.open_and_claim_case(CASE)
     assert case.choose_first_target_id() == WAGES
-    assert (case.viewing_requirements.page_numbers, case.viewing_requirements.issue_ids) == (
+    assert (
+        case.get_viewing_requirements(case.draft).page_numbers,
+        case.get_viewing_requirements(case.draft).issue_ids,
+    ) == (
         (1,),
         ("GRADER-0002", "GRADER-0001"),
     )

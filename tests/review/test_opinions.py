@@ -59,7 +59,7 @@ def answered(case: ReviewCase, kind: DocumentType | None) -> Draft:
     draft = case.draft
     for page in range(1, case.packet.total_pages + 1):
         draft = draft.show_page_and_mark_seen(page)
-    for issue_id in case.viewing_requirements.issue_ids:
+    for issue_id in case.get_viewing_requirements(case.draft).issue_ids:
         draft = draft.show_issue_and_mark_seen(issue_id)
     for position in range(len(draft.segments) if kind else 0):
         draft = draft.set_segment_type(position, kind)

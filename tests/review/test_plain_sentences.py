@@ -396,7 +396,7 @@ def iter_questions() -> Iterator[Issue]:
     parts = [segment(1, 1, 1, OTHER, compose_single_type(OTHER)), segment(2, 2, 3, NOTE, compose_single_type(NOTE))]
     answer = parse_answer(compose_answer(*parts, overall=NOTE, shares={OTHER: 0.33, NOTE: 0.67}))
     for part in ("boundary:2", "boundary:3", "segment:2"):
-        yield _build_question(AskedPart(part=part, risk=0.12, pages=(2,)), answer)
+        yield _build_question(AskedPart(part=part, risk=0.12, pages=(2,)), answer.segments)
 
 
 @pytest.fixture(scope="module")

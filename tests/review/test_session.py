@@ -49,9 +49,9 @@ def plain(build: Any, workspace: Any) -> Any:
 
 def seen_all(case: ReviewCase) -> Draft:
     draft = case.draft
-    for page in case.viewing_requirements.page_numbers:
+    for page in case.get_viewing_requirements(case.draft).page_numbers:
         draft = draft.show_page_and_mark_seen(page)
-    for issue_id in case.viewing_requirements.issue_ids:
+    for issue_id in case.get_viewing_requirements(case.draft).issue_ids:
         draft = draft.show_issue_and_mark_seen(issue_id)
     return draft
 
@@ -309,14 +309,16 @@ def test_what_the_winning_row_counted_must_be_seen(
     case = ClassificationReviewCase(
         packet, build.bundle(), 0, Draft.from_packet(packet), None, is_completed=False, reviews=()
     )
-    assert case.viewing_requirements == ViewingRequirements(
+    assert case.get_viewing_requirements(case.draft) == ViewingRequirements(
         page_numbers=(1,), issue_ids=tuple(ids[name] for name in expected)
     )
 
 
 def test_what_is_missing_is_said_in_words(two: Any, open_tab: Any) -> None:
     case = open_tab("dr_lee").open_and_claim_case("doc2_6")
-    assert case.viewing_requirements == ViewingRequirements(page_numbers=(1, 6), issue_ids=("V3-0001", "V4-0001"))
+    assert case.get_viewing_requirements(case.draft) == ViewingRequirements(
+        page_numbers=(1, 6), issue_ids=("V3-0001", "V4-0001")
+    )
     draft = case.draft
     assert case.explain_validation_block(draft) == "2 grave doubts and pages 1 and 6 not yet seen"
     draft = (

@@ -78,7 +78,7 @@ def test_which_cases_are_blind(build: Any, case_id: str, reason: str, revision: 
 def test_a_blind_case_starts_with_nothing_and_tells_nothing(audit: Any, workspace: Any, open_tab: Any) -> None:
     case = open_tab("dr_lee").open_and_claim_case("doc2_6")
     assert case.is_blind
-    assert (case.draft, case.viewing_requirements) == (
+    assert (case.draft, case.get_viewing_requirements(case.draft)) == (
         Draft.create_blank(8),
         ViewingRequirements(page_numbers=(1,), issue_ids=()),
     )
@@ -113,7 +113,7 @@ def test_blind_case_does_not_depend_on_the_agents_answer(build: Any) -> None:
                     case.explain_permanent_validation_block(),
                     case.explain_validation_block(one),
                     case.explain_submission_block(one),
-                    case.viewing_requirements,
+                    case.get_viewing_requirements(case.draft),
                 )
                 for one in drafts
             ]
@@ -245,7 +245,7 @@ def test_a_second_opinion_needs_no_look_at_the_issues(build: Any, workspace: Any
     second(build, workspace, answer_of(build))
     kim = open_tab("dr_kim")
     case = kim.open_and_claim_case("doc2_6.second")
-    assert case.viewing_requirements.issue_ids == ()
+    assert case.get_viewing_requirements(case.draft).issue_ids == ()
     done = kim.submit_review("doc2_6.second", drawn(case.draft))
     assert (done.review.outcome, done.review.vouched, done.is_same_as_agent) == (
         "validated",

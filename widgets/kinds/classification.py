@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from typing_extensions import override
 
-from evalkit.classification.schema import ClassificationOutput, DocumentType, normalise_shares
+from evalkit.classification.schema import DocumentType, Segment, normalise_shares
 from evalkit.documents.patient_banner import PageRange, list_page_ranges_by_person
 from evalkit.errors import UsageError
 from evalkit.review.case import BoundaryDoubt, HighlightedPlace
@@ -91,7 +92,7 @@ class ClassificationController(CaseController):
 
     @override
     def build_ribbon_segments(self) -> list[dict[str, Any]]:
-        confidence_by_segment = {} if self.case.is_blind else _index_confidence(self.case.packet.classification)
+        confidence_by_segment = {} if self.case.is_blind else _index_confidence(self.case.packet.segments)
         return [
             {
                 "start": segment.start_page,
@@ -211,15 +212,12 @@ class ClassificationController(CaseController):
         unseen_pages = self.case.find_unseen_requirements(self.draft).page_numbers
         return (unseen_pages[0], issue_id) if unseen_pages else None
 
-    @cached_property
-    def _agent_draft(self) -> Draft:
-        return Draft.from_packet(self.case.packet)
-
     def _restore_type(self, draft: Draft, page: int) -> Draft:
         """Give the document on a page the type that the program gave it."""
         if not 1 <= page <= draft.total_pages:
             return draft
-        programs_type = self._agent_draft.segments[_find_segment_position(self._agent_draft, page)].dominant_type
+        agent_draft = self.case.agent_draft
+        programs_type = agent_draft.segments[_find_segment_position(agent_draft, page)].dominant_type
         return draft.set_segment_type(_find_segment_position(draft, page), programs_type)
 
     def _flag_patient_pages(self, draft: Draft, page: int, *, is_other: bool) -> Draft:
@@ -238,10 +236,8 @@ class ClassificationController(CaseController):
         return draft
 
     def _find_patient_ranges(self, page: int) -> tuple[PageRange, ...]:
-        for ranges in self._page_ranges_by_person:
-            if any(first <= page <= last for first, last in ranges):
-                return ranges
-        return ()
+        all_ranges = self._page_ranges_by_person
+        return next((ranges for ranges in all_ranges if any(first <= page <= last for first, last in ranges)), ())
 
     def set_type_as_answer(self, message: Message) -> Draft:
         """Set a document's type, and answer the selected issue if it asks for it."""
@@ -368,20 +364,17 @@ def _find_segment_position(draft: Draft, page: int) -> int:
     )
 
 
-def _index_confidence(classification: ClassificationOutput | None) -> dict[_SegmentKey, dict[str, Any]]:
+def _index_confidence(segments: Iterable[Segment]) -> dict[_SegmentKey, dict[str, Any]]:
     """Map each of the program's segments to its confidence (0..1) and presence level."""
-    confidence_by_segment: dict[_SegmentKey, dict[str, Any]] = {}
-    for segment in classification.segments if classification else ():
-        presence = next(
-            (presence for presence in segment.segment_composition if presence.document_type == segment.dominant_type),
-            None,
-        )
-        if presence is not None:
-            confidence_by_segment[segment.start_page, segment.end_page, segment.dominant_type] = {
-                "confidence": presence.confidence,
-                "presence": PRESENCE_WORDS[presence.presence_level],
-            }
-    return confidence_by_segment
+    return {
+        (segment.start_page, segment.end_page, segment.dominant_type): {
+            "confidence": presence.confidence,
+            "presence": PRESENCE_WORDS[presence.presence_level],
+        }
+        for segment in segments
+        for presence in reversed(segment.segment_composition)  # the first of two presences of one type counts
+        if presence.document_type == segment.dominant_type
+    }
 
 
 def _asks_for_document_type(context: IssueContext) -> bool:

@@ -1,8 +1,8 @@
 """Attention checks: known answers with a planted fault, to see if experts notice.
 
-This package exports what reads their records; ``planting`` creates attention checks. ``review.attention_check_queue``
-queues them and ``evaluation.attention_outcomes`` reports the outcome of each. These two modules are outside the package
-because they import ``opinions``, which imports this package.
+This package exports what reads their records; ``planting`` creates attention checks. ``review.opinions`` queues them and
+``evaluation.attention_outcomes`` reports the outcome of each. These two modules are outside the package because they
+depend on the reviews of other cases.
 """
 
 from evalkit.review.attention_checks.records import (

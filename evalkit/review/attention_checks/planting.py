@@ -206,9 +206,8 @@ def plant_answer_fault(
 
 
 def _restore_evidence(true_answer: ClassificationOutput, packet: SMEPacket, bundle: DocumentBundle) -> _SegmentTuple:
-    agent_segments = packet.classification.segments if packet.classification else ()
     agent_segment_by_key = {
-        (segment.start_page, segment.end_page, segment.dominant_type): segment for segment in agent_segments
+        (segment.start_page, segment.end_page, segment.dominant_type): segment for segment in packet.segments
     }
     return tuple(
         segment
@@ -217,7 +216,7 @@ def _restore_evidence(true_answer: ClassificationOutput, packet: SMEPacket, bund
             not _has_quotes(segment)
             and agent_segment_by_key.get((segment.start_page, segment.end_page, segment.dominant_type))
         )
-        or _add_agent_evidence(segment, agent_segments, bundle)
+        or _add_agent_evidence(segment, packet.segments, bundle)
         for segment in true_answer.segments
     )
 
@@ -245,7 +244,9 @@ def _add_agent_evidence(segment: Segment, agent_segments: Sequence[Segment], bun
         if presence.confidence
     ]
     nearest_segment = max(
-        agent_segments, key=lambda agent_segment: _count_common_pages(segment, agent_segment), default=None
+        agent_segments,
+        key=lambda other: min(segment.end_page, other.end_page) - max(segment.start_page, other.start_page),
+        default=None,
     )
     reasoning = (
         _swap_type_names(nearest_segment.reasoning, nearest_segment.dominant_type, segment.dominant_type)
@@ -270,10 +271,6 @@ def _add_agent_evidence(segment: Segment, agent_segments: Sequence[Segment], bun
             ),
         }
     )
-
-
-def _count_common_pages(segment: Segment, other_segment: Segment) -> int:
-    return min(segment.end_page, other_segment.end_page) - max(segment.start_page, other_segment.start_page) + 1
 
 
 def _select_quotes(segment: Segment, bundle: DocumentBundle) -> tuple[Evidence, ...]:
@@ -458,10 +455,9 @@ def _iterate_issues_unrelated_to_fault(
     packet: SMEPacket, answer: ClassificationOutput, fault: PlantedFault
 ) -> Iterator[Issue]:
     """Yield the case's earlier issues that still hold and do not concern the fault."""
-    agent_segments = packet.classification.segments if packet.classification else ()
     agent_keys, answer_keys = (
         {segment.segment_index: (segment.start_page, segment.end_page, segment.dominant_type) for segment in segments}
-        for segments in (agent_segments, answer.segments)
+        for segments in (packet.segments, answer.segments)
     )
     for issue in packet.open_issues:
         segment_index = issue.segment_index

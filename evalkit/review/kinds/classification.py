@@ -180,8 +180,7 @@ class ClassificationPacket(SMEPacket):
     @property
     def whole_requirements(self) -> ViewingRequirements:
         """What must be seen to validate the whole answer: each segment's first page, the issues that escalated."""
-        segments = self.classification.segments if self.classification else ()
-        first_pages = {segment.start_page for segment in segments if 1 <= segment.start_page <= self.total_pages}
+        first_pages = {segment.start_page for segment in self.segments if 1 <= segment.start_page <= self.total_pages}
         # For an unknown rule, every open issue is required.
         is_counted = COUNTED_ISSUES_BY_RULE.get(self.decision_rule, COUNTED_ISSUES_BY_RULE["8"])
         issue_ids = (issue.issue_id for issue in self.open_issues if is_counted(issue))
@@ -189,7 +188,7 @@ class ClassificationPacket(SMEPacket):
 
     @override
     def with_asked_questions(self) -> ClassificationPacket:
-        questions = [_build_question(asked, self.classification) for asked in self.asked_parts if not asked.issue_ids]
+        questions = [_build_question(asked, self.segments) for asked in self.asked_parts if not asked.issue_ids]
         return self.model_copy(update={"issues": tuple(sort_by_severity([*questions, *self.issues]))})
 
     @property
@@ -198,9 +197,9 @@ class ClassificationPacket(SMEPacket):
         return self.classification.dominant_type_overall or "" if self.classification else ""
 
 
-def _build_question(asked: AskedPart, answer: ClassificationOutput | None) -> Issue:
+def _build_question(asked: AskedPart, segments: Sequence[Segment]) -> Issue:
     """Build the question about an asked part of which only the program's certainty is low."""
-    segments, (kind, _, number) = answer.segments if answer else (), asked.part.partition(":")
+    kind, _, number = asked.part.partition(":")
     facts: dict[str, Any] = {"percent": round(100 * (1 - asked.risk))}
     if kind == "boundary":
         begins = any(segment.start_page == int(number) for segment in segments)
@@ -268,18 +267,12 @@ class ClassificationReviewCase(ReviewCase):
             return super().compute_mixture_after_review(draft)
         return tuple((entry.document_type, entry.overall_share) for entry in repaired.document_mixture)
 
-    @cached_property
-    @override
-    def viewing_requirements(self) -> ViewingRequirements:
-        """The first page of each segment, and the issues that made the arbiter escalate.
-
-        In a blind case, only the first pages of the segments in the draft as it was opened; ``find_unseen_requirements`` uses
-        the current draft instead.
-        """
-        return _build_blind_requirements(self.draft) if self.is_blind else self.packet.whole_requirements
-
     @override
     def get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+        """Get each segment's first page, and the issues that made the arbiter escalate.
+
+        In a blind case, only the first pages of the draft's segments; in a short one, only what is asked.
+        """
         if self.is_short(draft):
             return ViewingRequirements(
                 page_numbers=tuple(sorted({page for asked in self.packet.asked_parts for page in asked.pages})),
@@ -287,7 +280,9 @@ class ClassificationReviewCase(ReviewCase):
                     dict.fromkeys(name for asked in self.packet.asked_parts for name in asked.question_ids)
                 ),
             )
-        return _build_blind_requirements(draft) if self.is_blind else self.viewing_requirements
+        if self.is_blind:
+            return ViewingRequirements(tuple(segment.start_page for segment in draft.segments), issue_ids=())
+        return self.packet.whole_requirements
 
     @override
     def is_short(self, draft: Draft) -> bool:
@@ -298,22 +293,17 @@ class ClassificationReviewCase(ReviewCase):
         asked_pages = {int(part.partition(":")[2]) for part in asked_names if part.startswith("boundary:")}
         types, agent_types = (
             {segment.start_page: segment.dominant_type for segment in version.segments}
-            for version in (draft, self._agent_draft)
+            for version in (draft, self.agent_draft)
         )
         is_asked_type = {
-            segment.start_page: f"segment:{number}" in asked_names for number, segment in self._numbered_agent_segments
+            segment.start_page: f"segment:{segment.segment_index}" in asked_names for segment in self.packet.segments
         }
         return (
             (types.keys() ^ agent_types.keys()) <= asked_pages
             and all(types[page] is agent_types[page] or is_asked_type.get(page) for page in types.keys() & agent_types)
             and draft.mixture is None
-            and draft.dominant_type in (self._agent_draft.dominant_type, draft.set_dominant_type(None).dominant_type)
+            and draft.dominant_type in (self.agent_draft.dominant_type, draft.set_dominant_type(None).dominant_type)
         )
-
-    @property
-    def _numbered_agent_segments(self) -> list[tuple[int, Segment]]:
-        answer = self.packet.classification
-        return [(segment.segment_index, segment) for segment in (answer.segments if answer else ())]
 
     @cached_property
     @override
@@ -359,7 +349,7 @@ class ClassificationReviewCase(ReviewCase):
 
     def restore_boundary(self, draft: Draft, page: int) -> Draft:
         """Draw the documents around a page's beginning as the program did, undecided."""
-        begins = any(page == segment.start_page for segment in self._agent_draft.segments)
+        begins = any(page == segment.start_page for segment in self.agent_draft.segments)
         draft = self._draw_boundary(draft, page, begins)
         seam = self._seams_by_page.get(page)
         undecided = {page, seam.next_start} if seam else {page}
@@ -372,7 +362,7 @@ class ClassificationReviewCase(ReviewCase):
         draft = draft.decide_boundary(
             page, begins=begins, next_start=seam.next_start if seam and seam.next_start > page else None
         )
-        programs = next((segment for segment in self._agent_draft.segments if segment.start_page == page), None)
+        programs = next((segment for segment in self.agent_draft.segments if segment.start_page == page), None)
         # Nobody knows yet what the new document of a short case is: its first page is on screen, so the expert says it.
         if not begins or page in starts or (programs is None and not self.is_short(draft)):
             return draft
@@ -381,8 +371,7 @@ class ClassificationReviewCase(ReviewCase):
 
     @cached_property
     def _seams_by_page(self) -> dict[int, DisputedSeam]:
-        answer = self.packet.classification
-        seams = fit_segments_to_file(answer.segments, self.packet.total_pages)[1] if answer else ()
+        _, seams = fit_segments_to_file(self.packet.segments, self.packet.total_pages)
         return {seam.page: seam for seam in seams}
 
     def _describe_undecided_seams(self, draft: Draft) -> str | None:
@@ -416,7 +405,7 @@ class ClassificationReviewCase(ReviewCase):
         if self.is_blind:
             return ()
         refitted = ("The program's page ranges, which did not fit the file, as drawn",) if self._is_refitted else ()
-        return (*refitted, *_describe_draft_changes(self._agent_draft, draft))
+        return (*refitted, *_describe_draft_changes(self.agent_draft, draft))
 
     @override
     def find_contradiction(self, draft: Draft) -> str:
@@ -460,7 +449,7 @@ class ClassificationReviewCase(ReviewCase):
 
     def _describe_asked_parts(self, draft: Draft) -> Iterator[str]:
         """Describe what is asked, with the draft's answer, in the order of the pages."""
-        start_by_number = {number: segment.start_page for number, segment in self._numbered_agent_segments}
+        start_by_number = {segment.segment_index: segment.start_page for segment in self.packet.segments}
         segments = {segment.start_page: segment for segment in draft.segments}
         for asked in sorted(self.packet.asked_parts, key=lambda asked: asked.pages):
             kind, _, number = asked.part.partition(":")
@@ -493,7 +482,7 @@ class ClassificationReviewCase(ReviewCase):
         if self.is_same_as_agent(draft):
             return {}
         own_ranges = {(segment.start_page, segment.end_page, segment.dominant_type) for segment in draft.segments}
-        segments = self.packet.classification.segments if self.packet.classification else ()
+        segments = self.packet.segments
         disputed = [
             part for part in segments if (part.start_page, part.end_page, part.dominant_type) not in own_ranges
         ][:1]
@@ -505,10 +494,10 @@ class ClassificationReviewCase(ReviewCase):
             for quote in presence.top_evidence
         ]
         reasons = [f"its reason: {part.reasoning}" for part in disputed if part.reasoning]
-        is_type_same = draft.dominant_type is self._agent_draft.dominant_type
+        is_type_same = draft.dominant_type is self.agent_draft.dominant_type
         return {
             "you": _summarise_draft(draft, with_pages=is_type_same),
-            "program": _summarise_draft(self._agent_draft, with_pages=is_type_same) if segments else "no usable answer",
+            "program": _summarise_draft(self.agent_draft, with_pages=is_type_same) if segments else "no usable answer",
             "because": next(iter(quotes + reasons), ""),
         }
 
@@ -553,22 +542,22 @@ class ClassificationReviewCase(ReviewCase):
         return DEFAULT_VOUCHED_PARTS
 
     @cached_property
-    def _agent_draft(self) -> Draft:
+    def agent_draft(self) -> Draft:
+        """The agent's answer as a draft."""
         return Draft.from_packet(self.packet)
 
     @cached_property
     def _is_refitted(self) -> bool:
         """True if the program's page ranges did not fit the file."""
-        answer = self.packet.classification
-        segments = sorted(answer.segments if answer else (), key=lambda segment: segment.start_page)
+        segments = sorted(self.packet.segments, key=lambda segment: segment.start_page)
         return bool(fit_segments_to_file(segments, self.packet.total_pages)[0]) and not is_gapless(
             segments, self.packet.total_pages
         )
 
     def _find_changed_parts(self, draft: Draft) -> frozenset[ClassificationPart]:
         is_different_by_part: dict[ClassificationPart, bool] = {
-            "dominant_type": draft.dominant_type != self._agent_draft.dominant_type,
-            "segments": self._is_refitted or draft.segments != self._agent_draft.segments,
+            "dominant_type": draft.dominant_type != self.agent_draft.dominant_type,
+            "segments": self._is_refitted or draft.segments != self.agent_draft.segments,
             "mixture": draft.mixture is not None,
         }
         return frozenset(part for part, is_different in is_different_by_part.items() if is_different)
@@ -653,10 +642,6 @@ def _list_type_quotes(draft: Draft) -> tuple[ExpertQuote, ...]:
 
 def _format_pages(segment: Segment | SegmentDraft) -> str:
     return format_page_ranges([(segment.start_page, segment.end_page)]).capitalize()
-
-
-def _build_blind_requirements(draft: Draft) -> ViewingRequirements:
-    return ViewingRequirements(page_numbers=tuple(segment.start_page for segment in draft.segments), issue_ids=())
 
 
 def _list_untyped_segments(draft: Draft) -> list[SegmentDraft]:
@@ -754,8 +739,7 @@ def _list_answered_parts(
     """
     pages_seen, questions_seen = {*submission.pages_seen}, {*submission.evidence_seen}
     numbers = {segment.start_page: segment.segment_index for segment in after.segments}
-    segments = packet.classification.segments if packet.classification else ()
-    starts = {segment.segment_index: segment.start_page for segment in segments}
+    starts = {segment.segment_index: segment.start_page for segment in packet.segments}
     for asked in packet.asked_parts:
         kind, _, number = asked.part.partition(":")
         if not (pages_seen.issuperset(asked.pages) and questions_seen.issuperset(asked.question_ids)):

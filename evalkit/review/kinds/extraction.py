@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import Field
 from typing_extensions import override
 
-from evalkit.core.wording import format_page_numbers
+from evalkit.core.wording import format_page_numbers, format_page_range
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import NotFound, ReviewRefused
 from evalkit.extraction.extraction_schema import (
@@ -43,14 +43,12 @@ from evalkit.review.field_answers import (
     apply_and_locate_field_answers,
     check_entry_name,
     find_changed_fields,
-    format_field_label,
     format_field_value,
     get_template_field_or_plain_text,
     index_fields_by_key,
     is_extraction_review_required,
     is_repeated_field_entry,
     is_same_as_agent,
-    list_field_keys_statuses_and_values,
     parse_field_answer,
     parse_field_answers,
     resolve_field_key,
@@ -139,11 +137,7 @@ def explain_case_escalation(extractions: Iterable[Extraction]) -> str:
     """
     escalated_extractions = [extraction for extraction in extractions if is_extraction_review_required(extraction)]
     first_extraction = escalated_extractions[0]
-    page_words = (
-        f"page {first_extraction.start_page}"
-        if first_extraction.start_page == first_extraction.end_page
-        else f"pages {first_extraction.start_page}–{first_extraction.end_page}"
-    )
+    page_words = format_page_range(first_extraction.start_page, first_extraction.end_page)
     more = f"; {len(escalated_extractions) - 1} more to check" if len(escalated_extractions) > 1 else ""
     return f"{first_extraction.document_type} on {page_words}: {explain_extraction_escalation(first_extraction)}{more}"
 
@@ -344,10 +338,9 @@ class FieldReviewCase(ReviewCase):
         """Get the expert's answer to a field or, without one, the agent's value. NotFound."""
         return draft.fields.get(field_key) or self.get_agent_value(field_key)
 
-    @cached_property
     @override
-    def viewing_requirements(self) -> ViewingRequirements:
-        """First page and BLOCKER and MAJOR issues of each form that was not accepted."""
+    def get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+        """Get first page and BLOCKER and MAJOR issues of each form that was not accepted."""
         escalated_extractions = [
             extraction for extraction in self.packet.extractions if is_extraction_review_required(extraction)
         ]
@@ -523,7 +516,11 @@ class ExtractionKind(CaseKind[ExtractionPacket, tuple[ExtractedFields, ...]]):
 
     @override
     def is_same_answer(self, first: tuple[ExtractedFields, ...], second: tuple[ExtractedFields, ...]) -> bool:
-        return list_field_keys_statuses_and_values(first) == list_field_keys_statuses_and_values(second)
+        first_values, second_values = (
+            [(key, value.status, value.value) for key, value in index_fields_by_key(forms).items()]
+            for forms in (first, second)
+        )
+        return first_values == second_values
 
     @override
     def summarise_answer(self, answer: tuple[ExtractedFields, ...]) -> str:
@@ -536,7 +533,10 @@ class ExtractionKind(CaseKind[ExtractionPacket, tuple[ExtractedFields, ...]]):
                 f"{extraction.document_type}, pages {extraction.start_page}-{extraction.end_page}: "
                 f"{extraction.decision}, {extraction.stopped_reason}",
                 [
-                    [format_field_label(extraction, field_name), format_field_value(field_value)]
+                    [
+                        get_template_field_or_plain_text(extraction, field_name).description,
+                        format_field_value(field_value),
+                    ]
                     for field_name, field_value in extraction.fields.items()
                     if field_value.value is not None
                 ],

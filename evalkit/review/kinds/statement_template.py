@@ -152,11 +152,6 @@ class TemplateReviewCase(ReviewCase):
     packet: TemplatePacket
     _changed_sentence = "You have changed the template: approve it with your changes."
 
-    @property
-    def template_case(self) -> TemplateCase:
-        """The template, the issues that the automatic reviewers reported, and its history."""
-        return self.packet.template_case
-
     @cached_property
     def agent_template(self) -> StatementTemplate:
         """The template as the program built it."""
@@ -171,11 +166,13 @@ class TemplateReviewCase(ReviewCase):
         shown_ids = {
             issue.issue_id
             for issue in keep_worst_issues_per_category(
-                [reported_issue.issue for reported_issue in self.template_case.issues]
+                [reported_issue.issue for reported_issue in self.packet.template_case.issues]
             )
         }
         within_caps = [
-            reported_issue for reported_issue in self.template_case.issues if reported_issue.issue.issue_id in shown_ids
+            reported_issue
+            for reported_issue in self.packet.template_case.issues
+            if reported_issue.issue.issue_id in shown_ids
         ]
         return tuple(sorted(within_caps, key=lambda candidate: -SeverityRank[candidate.issue.severity]))
 
@@ -269,12 +266,6 @@ class TemplateReviewCase(ReviewCase):
             return False
         return True
 
-    @property
-    @override
-    def viewing_requirements(self) -> ViewingRequirements:
-        """Pages that the template reads, and shown issues that are critical or high."""
-        return self.get_viewing_requirements(self.draft)
-
     def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
         """Record that a page was on screen, and an issue if its place is on this page."""
         draft = draft.show_page_and_mark_seen(page)
@@ -340,6 +331,7 @@ class TemplateReviewCase(ReviewCase):
 
     @override
     def get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+        """Get the pages that the template reads, and shown issues that are critical or high."""
         grave_ids = (
             reported_issue.issue.issue_id
             for reported_issue in self.issues_within_caps
