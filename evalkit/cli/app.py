@@ -109,7 +109,7 @@ def main() -> NoReturn:
     except Exception as error:
         if not hasattr(error, "format_message"):  # what Typer raises for options that it does not understand
             raise
-        print_notes(f"evalkit: {error.format_message()} See `evalkit --help`.")
+        print_notes(f"evalkit: {error.format_message().rstrip('.')}. See `evalkit --help`.")
         exit_status = 2
     if exit_status == _EXIT_INTERRUPTED:
         print_notes("evalkit: interrupted; run the same command again to continue")

@@ -34,7 +34,7 @@ def samples(
             remedy="Choose a folder that you may write to.",
         ) from error
     names = [path.name for path in sample_paths]
-    text = f"{len(names)} documents written to {folder}"
+    text = f"{len(names)} files written to {folder}"
     print_outcome([text], lambda: {"folder": str(folder), "documents": names}, as_json=as_json)
 
 

@@ -41,6 +41,7 @@ _TRUTH_ORIGIN_LABELS = {
     "B": "from reviews of B alone",
     "both": "from both",
 }
+_EFFORT_LABELS = {"calls": "model calls, those of the built-in model included", "cost_usd": "US dollars"}
 #: Tables with more rows are left out or cut.
 _MAX_TABLE_ROWS = 60
 
@@ -477,7 +478,7 @@ def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
     versions = [(row["of"], row["a"], row["b"]) for row in shown_rows]
     if not any(of.startswith("prompt") for of, *_ in versions):
         versions.append(("prompts", *("the same in A and B",) * 2))
-    yield ConsoleTable(("models, prompts, and versions that differ", "A", "B"), versions)
+    yield ConsoleTable(("models, prompts, and other versions that differ", "A", "B"), versions)
     decisions = [[str(cell) for cell in row] for row in comparison.decision_crosstab.reset_index().to_numpy()]
     yield ConsoleTable(("decision of A, of B →", *comparison.decision_crosstab.columns), decisions)
     if len(comparison.type_changes):
@@ -490,13 +491,19 @@ def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
     omission = f", of which {_MAX_TABLE_ROWS} are shown (--json has all)" * (len(changed) > _MAX_TABLE_ROWS)
     yield f"{len(changed)} documents changed{omission}"
     paired_outcomes = (comparison.type_accuracy, comparison.segment_accuracy, comparison.merged_segment_accuracy)
-    names = ("Type", "Segments exactly", "Segments exactly, neighbours of one type merged")
-    for name, level, outcome in zip(names, ERROR_LEVELS, paired_outcomes, strict=True):
+    names: tuple[str, ...] = ("Type", "Segments exactly", "Segments exactly, neighbours of one type merged")
+    if not any(outcome.document_count for outcome in paired_outcomes):
+        yield (
+            "Which run is right more often is not known: no document in both has a known truth. "
+            "Review documents, or give their labels with --truth FILE."
+        )
+        names = ()
+    for name, level, outcome in zip(names, ERROR_LEVELS, paired_outcomes, strict=False):
         yield f"{name}: {_format_overall_accuracy(comparison.overall_accuracies[level], comparison.sampling_run)}"
         yield f"{name}, reviewed only: {_format_paired_accuracy(outcome)}"
     yield from _render_truth_origins(comparison)
     effort = [
-        (change["measure"], *(_format_amount(change[side]) for side in "ab"))
+        (_EFFORT_LABELS.get(change["measure"], change["measure"]), *(_format_amount(change[side]) for side in "ab"))
         for change in convert_to_records(comparison.effort_table)
     ]
     yield ConsoleTable(("", "A", "B"), effort)

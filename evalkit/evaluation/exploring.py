@@ -67,7 +67,7 @@ class StudyExplorer:
         self.study = study
         self.frame = tabulate_properties(study)
         cases = tabulate_rule_cases(study)
-        cases["rule"] = cases["agent"] + " " + cases["code"]
+        cases["rule"] = _name_rules(cases)
         self._rule_cases = cases
         self._positions_by_rule = {rule: positions.unique() for rule, positions in cases.groupby("rule")["position"]}
 
@@ -164,7 +164,7 @@ class StudyExplorer:
         is_chosen = self.select(filters, ignored=["rule"])
         cases = self._rule_cases[is_chosen[self._rule_cases["position"].to_numpy(dtype=int)]]
         table = summarise_rule_cases(cases)
-        table["rule"] = table["agent"] + " " + table["code"]
+        table["rule"] = _name_rules(table)
         table = table.sort_values(["wrong", "raised"], ascending=False, kind="stable")
         names = (
             "rule",
@@ -245,6 +245,14 @@ def _name_page_group(page_count: int | None) -> str:
 
 def _name_bin(low: float, high: float) -> str:
     return f"{100 * low:.0f}–{100 * high:.0f} %"
+
+
+def _name_rules(frame: pd.DataFrame) -> list[str]:
+    """Name each row's rule by its code, after the agent if the code does not begin with it."""
+    return [
+        code if code.lower().startswith(f"{agent}-".lower()) else f"{agent} {code}"
+        for agent, code in zip(frame["agent"], frame["code"], strict=True)
+    ]
 
 
 def _convert_to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -861,7 +861,7 @@ def _build_cost_section(study: Study) -> EvaluationSection:
         if record.active_seconds is not None
     ]
     rows: list[tuple[str, Any]] = [
-        ("model calls", sum(record.call_count for record in study.documents)),
+        ("model calls, those of the built-in model included", sum(record.call_count for record in study.documents)),
         ("tokens", sum(record.token_count for record in study.documents)),
         ("US dollars", f"{sum(known_costs, Decimal(0)):.4f}"),
         ("documents with unknown cost", len(study.documents) - len(known_costs)),

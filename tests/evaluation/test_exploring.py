@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from evaluation.findings import finding
 from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated_document, labels, study, truth
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.evaluation.exploring import FILTERS, StudyExplorer, list_page_differences
+from evalkit.evaluation.exploring import FILTERS, StudyExplorer, _name_rules, list_page_differences
 from evalkit.evaluation.verifier_performance import summarise_rule_cases, tabulate_rule_performance
 
 RIGHT = document("right", truth=truth(), source_folder="inbox", sender="Pine Hill", language="en", page_form="text")
@@ -71,8 +72,8 @@ def test_each_comparison_has_its_own_sides(explorer: StudyExplorer) -> None:
 @pytest.mark.parametrize(
     ("filters", "found"),
     [
-        ({"rule": "V3 V3-TRAP"}, ["wrong"]),
-        ({"rule": "V3 V3-NEVER"}, []),
+        ({"rule": "V3-TRAP"}, ["wrong"]),
+        ({"rule": "V3-NEVER"}, []),
         ({"confidence": "60–70 %"}, ["wrong"]),
         ({"confidence": "90–100 %"}, ["unseen"]),
         ({"form": "scan", "decision": "accepted"}, ["unseen"]),
@@ -95,8 +96,8 @@ def test_rules_say_what_the_report_says(explorer: StudyExplorer) -> None:
     rules = {row["rule"]: row for row in explorer.answer({}, "program")["rules"]}
     table = tabulate_rule_performance(STUDY).set_index("code")
     assert {name: (row["precision"], row["wrong"], row["documents"]) for name, row in rules.items()} == {
-        "V3 V3-TRAP": (1.0, 1, 1),
-        "V4 V4-QUOTE": (0.0, 1, 1),
+        "V3-TRAP": (1.0, 1, 1),
+        "V4-QUOTE": (0.0, 1, 1),
     }
     assert table.loc["V3-TRAP", ["wrong", "alone", "corrected"]].tolist() == [1, 1, 1]
     assert explorer.answer({"source": "inbox"}, "program")["rules"] == []
@@ -176,3 +177,8 @@ def test_types_without_pages_differ_where_the_judged_type_is() -> None:
     assert [tuple(row) for row in list_page_differences(made, "both")] == [
         (1, "Production calls the file Other, the program Clinical Note.")
     ]
+
+
+def test_a_rule_is_named_by_its_code_once() -> None:
+    cases = pd.DataFrame({"agent": ["V4", "reader", "V4"], "code": ["V4-QUOTE", "READER-NO-TEXT", "OWN-CHECK"]})
+    assert _name_rules(cases) == ["V4-QUOTE", "READER-NO-TEXT", "V4 OWN-CHECK"]

@@ -465,6 +465,11 @@ def test_an_open_case_of_somebody_else_is_left_alone(output: Path, exported: Pat
             "copy",
         ),
         (
+            lambda task: task["annotations"][0].update(lead_time=None, parent_annotation=5, result=WHOLE_OTHER),
+            "refused",
+            "copy of another annotation",
+        ),
+        (
             lambda task: task["annotations"].append({**task["annotations"][0], "result": WHOLE_OTHER}),
             "refused",
             "not alike",

@@ -109,6 +109,7 @@ class _Annotation(_Model):
     updated_at: str | float | None = None
     parent_prediction: Any = None
     reviews: list[_Verdict] | None = None
+    parent_annotation: Any = None
 
     @property
     def annotator(self) -> str:
@@ -124,7 +125,7 @@ class _Annotation(_Model):
     @property
     def is_untouched(self) -> bool:
         """True if nobody has worked on the annotation on Label Studio's screen."""
-        return not self.lead_time
+        return not (self.lead_time and self.lead_time > 0)
 
     @property
     def is_rejected(self) -> bool:
@@ -346,6 +347,11 @@ class _AnswerImport:
                 annotation.is_untouched and is_copy,
                 "refused",
                 "a copy of the program's answer, on which nobody has worked in Label Studio. Have a person answer it.",
+            ),
+            (
+                annotation.is_untouched and annotation.parent_annotation is not None,
+                "refused",
+                "a copy of another annotation, on which nobody has worked in Label Studio. Have a person answer it.",
             ),
             (not annotation.result, "refused", "the annotation is empty. Have the task answered, or skipped."),
             (

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
@@ -68,9 +69,8 @@ def test_the_dataset_is_divided_and_has_a_card(desk: Path) -> None:
     card = (folder / "README.md").read_text()
     assert "not a guarantee" in card
     assert "documents were reviewed by a program (`is_simulated`), which gave 9 of 9 answers" in " ".join(card.split())
-    names = {
-        json.loads(line)["doc_id"] for path in folder.glob("data/*.jsonl") for line in path.read_text().splitlines()
-    }
+    parts = [pd.read_parquet(path, columns=["doc_id"]) for path in folder.glob("data/*.parquet")]
+    names = set(pd.concat(parts)["doc_id"])
     assert len(names) > 10
     assert all(name.startswith("doc_") for name in names)
 
