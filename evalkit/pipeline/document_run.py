@@ -350,9 +350,12 @@ class _DocumentRun:
         seconds_by_model = dict(ledger.seconds_by_model)
         if deciding_seconds := self.timings.seconds_by_step["deciding"]:
             usages[EMBEDDED_MODEL_NAME], seconds_by_model[EMBEDDED_MODEL_NAME] = ModelUsage(), deciding_seconds
-        self.recorder.finish(
-            is_complete=is_complete, seconds=seconds, usage_by_model=usages, seconds_by_model=seconds_by_model
-        )
+        try:
+            self.recorder.finish(
+                is_complete=is_complete, seconds=seconds, usage_by_model=usages, seconds_by_model=seconds_by_model
+            )
+        except StoreError as error:  # what the run decided is stored, and still to be told
+            log.warning("The history of runs lacks this run: %s", error)
 
     def count_finished_documents(self) -> int:
         """Count the documents that earlier runs have finished, by the index."""

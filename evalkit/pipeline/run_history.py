@@ -194,9 +194,17 @@ def read_run_records(output_folder: OutputFolder) -> list[RunRecord]:
 
 
 def list_run_files(output_folder: OutputFolder) -> list[str]:
-    """List the files with the records of runs, sorted by the runs' names."""
+    """List the files with the records of runs, sorted by the runs' names.
+
+    A run that was killed, or that found the disk full, before its record was written leaves an empty folder, which is no
+    run. A folder of results without a record is listed: reading it says what is missing.
+    """
     names = output_folder.list_subfolder_names(RUNS_FOLDER) if output_folder.has_folder(RUNS_FOLDER) else []
-    return list(map(run_file_name, names))
+    return [
+        run_file_name(name)
+        for name in names
+        if output_folder.has_file(run_file_name(name)) or output_folder.list_subfolder_names(f"{RUNS_FOLDER}/{name}")
+    ]
 
 
 def find_run_record(output_folder: OutputFolder, name: str) -> RunRecord:

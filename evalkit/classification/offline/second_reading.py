@@ -40,7 +40,7 @@ def combine_readings(
 
     The normalised product, as for independent readings. ``act_probabilities`` None: words alone.
 
-    >>> halves = dict.fromkeys(FIVE_TYPES, 0.2)
+    >>> halves = dict.fromkeys(DocumentType, 0.2)
     >>> round(combine_readings(halves, halves | {DocumentType.OTHER: 0.4})[DocumentType.OTHER], 3)
     0.333
     """

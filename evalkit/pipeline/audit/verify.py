@@ -152,7 +152,7 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
         "ground_truth": len(output_folder.list_json_files(GROUND_TRUTH_FOLDER)),
         "seeded": len(output_folder.list_json_files(ATTENTION_CHECKS_FOLDER)),
         "draws": len(output_folder.list_json_files(SAMPLE_DRAWS_FOLDER)),
-        "runs": len(output_folder.list_subfolder_names(RUNS_FOLDER)),
+        "runs": len(list_run_files(output_folder)),
         "events": len(output_folder.list_json_files(EVENTS_FOLDER)),
         "purged": len(output_folder.list_json_files(PURGE_RECORDS_FOLDER)),
     }

@@ -13,8 +13,9 @@ _ANSWERS = """() => {
     return "fault" in pane.dataset || pane.dataset.asked === editor.dataset.page;
 }"""
 
-#: Before the page is in sight, keys that decide are ignored.
+#: Before the page is in sight, keys that decide are ignored; in a tab that is behind another it never is.
 _IN_SIGHT = """() => {
+    if (document.hidden) return true;
     const { painted, told } = document.querySelector(".ek-pane").dataset;
     return (painted || told || "").startsWith(`${document.querySelector(".ek-editor").dataset.token}:`);
 }"""
