@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -133,7 +134,11 @@ def import_answers(
         ("task", "case", "annotator", "result", ""),
         [(row.task, row.case_id, row.annotator, row.status, row.message) for row in rows],
     )
-    print_outcome([table if rows else "The file has no task"], lambda: [vars(row) for row in rows], as_json=as_json)
+    counts = Counter(row.status for row in rows)
+    total = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+    print_outcome(
+        [table, total] if rows else ["The file has no task"], lambda: [vars(row) for row in rows], as_json=as_json
+    )
     raise typer.Exit(1 if any(row.status == "refused" for row in rows) else 0)
 
 

@@ -18,8 +18,12 @@ from evalkit.llm.model import Usage
 from evalkit.pipeline import RunSummary
 
 
+class Summary(SimpleNamespace):
+    headline = RunSummary.headline
+
+
 def summarise(count: int) -> RunSummary:
-    return SimpleNamespace(  # type: ignore[return-value]
+    return Summary(  # type: ignore[return-value]
         documents=[
             SimpleNamespace(
                 doc_id=f"doc{number}",

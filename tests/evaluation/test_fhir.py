@@ -33,6 +33,8 @@ from evalkit.evaluation.fhir.structured_extension import decode_extension, encod
 from evalkit.evaluation.fhir.subjects import identify_subjects
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.pipeline import RunSummary
+from evalkit.review import SMEReviewHelper
+from evalkit.review.case_files import read_packet
 from evalkit.review.field_answers import ExtractedFields
 from evalkit.review.ground_truth import FieldsGroundTruth, GroundTruth
 from evalkit.samples.simulated_experts import simulate_and_submit_reviews
@@ -348,6 +350,39 @@ def test_pages_that_name_nobody_are_nobodys() -> None:
     assert len(set(find_all(file_of("a", JANE, []), file_of("b", [])))) == 3
 
 
+@pytest.mark.parametrize(("verdict", "is_cut"), [("confirmed", False), ("dismissed", True), (None, False)])
+def test_only_one_patients_pages_are_cut(demo_run: RunSummary, tmp_path: Path, verdict: str, is_cut: bool) -> None:
+    """Page 3 names another person; an expert joins it to the others, and says whether it is about the same one."""
+    output = tmp_path / "output"
+    shutil.copytree(demo_run.output, output)
+    (issue,) = (
+        issue for issue in read_packet(open_folder(output), "misfiled_page").issues if issue.code == "V2-PATIENT-MIXED"
+    )
+    SMEReviewHelper(output, "dr_lee").save_review(
+        "misfiled_page",
+        corrected_segments=[(1, 4, "Pathology Report")],
+        issue_verdicts=[{"issue_id": issue.issue_id, "verdict": verdict}] if verdict else (),
+        segment_flags=[{"segment_index": 1, "flag": "other_patient"}] if verdict == "confirmed" else (),
+        correction_notes="One report.",
+    )
+    try:
+        export_ground_truth(output, tmp_path / "fhir", file_format="fhir")
+        problem = ""
+    except StoreError as error:
+        problem = str(error)
+    (document,) = list_segments(read_bundles(tmp_path / "fhir")["misfiled_page"])
+    assert ("data" in document["content"][0]["attachment"]) == is_cut
+    assert ("page 3 names another patient" in problem) == (not is_cut)
+
+
+def test_an_answer_about_two_pages_joins_no_third_person() -> None:
+    bundle = file_of("a", JANE, JANE, JOHN, person("POE MARY", "1972-05-06", "2222"))
+    subjects = identify_subjects([bundle], b"salt")[bundle.sha256]
+    assert subjects.list_pages_of_others(1, 4) == [3, 4]
+    assert subjects.list_pages_of_others(1, 4, {frozenset((2, 3))}) == [4]
+    assert subjects.list_pages_of_others(1, 4, {frozenset((3, 4))}) == [3, 4]
+
+
 def test_other_salt_gives_other_identifiers() -> None:
     bundle = file_of("a", JANE)
     assert identify_subjects([bundle], b"salt")[bundle.sha256] != identify_subjects([bundle], b"pepper")[bundle.sha256]
@@ -441,15 +476,8 @@ def truths(draw: st.DrawFn) -> GroundTruth:
 def serialise(truth: GroundTruth | None, **others: Any) -> Any:
     bundle = bundle_of(truth.doc_id if truth else "file", ["PROGRESS NOTE\nSeen today."] * 3)
     facts = dict.fromkeys(FACTS) | {"sha256": bundle.sha256, "page_count": 3, "answer_reviewers": ("dr_lee",)}
-    record = FileRecord(
-        bundle=bundle,
-        subjects=identify_subjects([bundle], b"salt")[bundle.sha256],
-        program="evalkit",
-        truth=truth,
-        facts=facts,
-        reviews={},
-        **{"fields": None} | others,
-    )
+    usual = {"bundle": bundle, "subjects": identify_subjects([bundle], b"salt")[bundle.sha256], "fields": None}
+    record = FileRecord(**{"program": "evalkit", "truth": truth, "facts": facts, "reviews": {}} | usual | others)
     return json.loads(_serialise_bundle(BundleBuilder(record).build()))
 
 
@@ -553,6 +581,26 @@ def test_decided_fields_are_observations() -> None:
         - set(profiles["DiagnosticReport"]["not_known"])
     )
     assert all(has_element(row, element) for row in observations.values() for element in profiles["Observation"]["min"])
+
+
+def test_a_day_nobody_vouched_for_or_that_never_was_is_no_date() -> None:
+    for day, vouched in (("2025-02-01", ("1.tmb",)), ("2025-02-30", ("1.tmb", "1.date"))):
+        bundle = serialise(None, fields=decide("SME_CORRECTED", vouched, tmb="12.5", date=day))
+        (report,) = select(bundle, "DiagnosticReport")
+        assert "effectiveDateTime" not in report
+        assert ("2025-02-01" in json.dumps(bundle)) is False
+
+
+def test_a_value_on_another_patients_page_is_left_out() -> None:
+    pages = file_of("file", JANE, JANE, JOHN)
+    fields = decide("SME_CORRECTED", ("1.tmb", "1.msiStatus"), tmb="12.5", msiStatus="stable")
+    form = fields.ground_truth_fields[0]
+    values = form.fields | {"tmb": form.fields["tmb"].model_copy(update={"page": 3})}
+    fields = fields.model_copy(update={"ground_truth_fields": (form.model_copy(update={"fields": values}),)})
+    subjects = identify_subjects([pages], b"salt")[pages.sha256]
+    bundle = serialise(None, fields=fields, bundle=pages, subjects=subjects)
+    (observation,), (report,) = select(bundle, "Observation"), select(bundle, "DiagnosticReport")
+    assert (observation["valueString"], report["status"], len(report["result"])) == ("stable", "partial", 1)
 
 
 def test_fields_that_no_expert_saw_are_preliminary() -> None:

@@ -101,6 +101,10 @@ def box(page: int = 1, label: str = "Other", **value: Any) -> Json:
     return row | {"value": place | value}
 
 
+def verdict(accepted: bool, day: int) -> Json:
+    return {"id": day, "accepted": accepted, "created_at": f"2025-03-{day:02}T10:00:00.5Z"}
+
+
 WHOLE_OTHER = [choose("begins", "Other", page=1), choose("file_type", "Other")]
 
 
@@ -192,7 +196,8 @@ def _answers(draw: st.DrawFn) -> tuple[LabelledAnswer, int]:
         SegmentDraft(start_page=start, end_page=next_start - 1, dominant_type=draw(kinds))
         for start, next_start in zip(starts, [*starts[1:], pages + 1], strict=True)
     )
-    texts = draw(st.lists(st.text(min_size=1, max_size=40).filter(str.strip), max_size=4, unique=True))
+    letters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+    texts = draw(st.lists(st.text(letters, min_size=1, max_size=40).filter(str.strip), max_size=4, unique=True))
     quotes = []
     for text in texts:
         page = draw(st.integers(1, pages))
@@ -206,7 +211,7 @@ def _answers(draw: st.DrawFn) -> tuple[LabelledAnswer, int]:
             segments=draw(st.none() | st.just(segments)) if not flags else segments,
             quotes=tuple(quotes),
             flags=tuple(SegmentFlag(start_page=page, flag=flag) for page, flag in sorted(flags)),
-            notes=draw(st.text(max_size=30)).strip(),
+            notes=draw(st.text(letters, max_size=30)).strip(),
             is_undeterminable=draw(st.booleans()),
         ),
         pages,
@@ -240,6 +245,7 @@ def test_an_answer_is_read_back_as_it_was_written(drawn: tuple[LabelledAnswer, i
         (box() | {"to_name": "text"}, "labelling config"),
         (box() | {"type": "polygonlabels"}, "labelling config"),
         (box() | {"from_name": "quote_text", "type": "textarea", "value": {"text": ["x"]}}, "has no box"),
+        (box() | {"from_name": "notes", "type": "textarea", "value": {"text": ["a", "b\0"]}}, "character NUL"),
         ("text", "result 1"),
         ({"type": "choices"}, "result 1.from_name"),
     ],
@@ -258,6 +264,8 @@ def test_results_that_cannot_be_true_are_named(result: Any, reason: str) -> None
         (box(rotation=180), (0.0, 0.16, 0.1, 0.2), "clipped"),
         (box(x=180), None, "outside of the page"),
         (box(height=0), None, "empty"),
+        (box() | {"image_rotation": 90}, None, "turned"),
+        (box() | {"image_rotation": 360}, (0.1, 0.2, 0.4, 0.24), "no text"),
     ],
 )
 def test_a_box_counts_as_far_as_it_is_on_the_page(shown: Json, corners: Any, remark: str) -> None:
@@ -397,8 +405,8 @@ def test_a_later_answer_revises_and_an_older_one_is_refused(output: Path, export
     assert len(read_numbered_reviews(open_folder(output), ESCALATED)) == 2
 
 
-@pytest.mark.parametrize("time", ["2199-01-01T00:00:00Z", "2025-01-01T00:00:00", "yesterday"])
-def test_a_time_that_cannot_be_trusted_is_not_recorded(output: Path, exported: Path, bring: Any, time: str) -> None:
+@pytest.mark.parametrize("time", ["2199-01-01T00:00:00Z", "2025-01-01T00:00:00", "yesterday", 1772443899])
+def test_a_time_that_cannot_be_trusted_is_not_recorded(output: Path, exported: Path, bring: Any, time: Any) -> None:
     (row,) = bring(answer(read_tasks(exported)[ESCALATED], at=time))
     assert "not recorded" in row.message
     [(_, review)] = read_numbered_reviews(open_folder(output), ESCALATED)
@@ -441,13 +449,25 @@ def test_an_open_case_of_somebody_else_is_left_alone(output: Path, exported: Pat
         (lambda task: task["annotations"][0].update(was_cancelled=True), "skipped", "skipped the task"),
         (lambda task: task["annotations"][0].update(result=[]), "refused", "empty"),
         (lambda task: task["annotations"][0].update(completed_by=99), "refused", "'99'"),
-        (lambda task: task["annotations"][0].update(completed_by=None), "refused", "not known"),
+        (lambda task: task["annotations"][0].update(completed_by=None), "refused", "names nobody"),
+        (lambda task: task["annotations"][0].update(reviews=[{"accepted": False}]), "refused", "rejected"),
+        (lambda task: task["annotations"][0].update(reviews=[verdict(True, 1), verdict(False, 2)]), "refused", "rejec"),
+        (
+            lambda task: task["annotations"][0].update(reviews=[verdict(True, 1), {"accepted": False}]),
+            "refused",
+            "rejected",
+        ),
         (lambda task: task["annotations"][0].update(updated_by=4), "refused", "another person"),
         (lambda task: task["annotations"][0].update(lead_time=None), "refused", "a copy of the program's answer"),
         (
             lambda task: task["annotations"][0].update(lead_time=None, parent_prediction=3, result=WHOLE_OTHER),
             "refused",
             "copy",
+        ),
+        (
+            lambda task: task["annotations"][0].update(lead_time=None, parent_annotation=5, result=WHOLE_OTHER),
+            "refused",
+            "copy of another annotation",
         ),
         (
             lambda task: task["annotations"].append({**task["annotations"][0], "result": WHOLE_OTHER}),
@@ -479,6 +499,31 @@ def test_other_runs_of_a_document_are_not_answered(output: Path, exported: Path,
     path = output / "sme_packets" / f"sme_packet_{ESCALATED}.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"decision_reason": "another"}))
     assert "run again" in bring(answer(read_tasks(exported)[ESCALATED]))[0].message
+
+
+def test_a_rejected_answer_counts_once_it_is_accepted(exported: Path, bring: Any) -> None:
+    reviews = [verdict(True, 2), verdict(False, 1)]
+    assert bring(answer(read_tasks(exported)[ESCALATED], reviews=reviews))[0].status == "imported"
+
+
+def test_one_task_without_its_list_is_imported(output: Path, exported: Path, tmp_path: Path) -> None:
+    (tmp_path / "task.json").write_text(json.dumps(answer(read_tasks(exported)[ESCALATED])))
+    assert import_label_studio_answers(output, tmp_path / "task.json", PEOPLE)[0].status == "imported"
+
+
+def test_half_a_letter_is_refused_alone(exported: Path, bring: Any) -> None:
+    tasks = read_tasks(exported)
+    notes = {"id": "n", "from_name": "notes", "to_name": "pages", "type": "textarea", "value": {"text": ["x\ud800"]}}
+    rows = bring(answer(tasks[ESCALATED], [*WHOLE_OTHER, notes]), answer(tasks[THREE]))
+    assert [row.status for row in rows] == ["refused", "imported"]
+    assert "broken character" in rows[0].message
+
+
+def test_a_key_given_twice_is_refused(output: Path, exported: Path, tmp_path: Path) -> None:
+    text = json.dumps([answer(read_tasks(exported)[ESCALATED])])
+    (tmp_path / "task.json").write_text(text.replace('"annotations": [', '"annotations": [], "annotations": [', 1))
+    with pytest.raises(UsageError, match="a key twice"):
+        import_label_studio_answers(output, tmp_path / "task.json", PEOPLE)
 
 
 @pytest.mark.parametrize(

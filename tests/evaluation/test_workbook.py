@@ -106,6 +106,11 @@ def test_fields_are_a_row_each(output: Path, tmp_path: Path) -> None:
     assert [row["value"] for row in rows] == [datetime(2025, 2, 1), None]  # noqa: DTZ001 - a cell has no zone
 
 
+def test_days_before_the_calendar_of_spreadsheets_stay_text() -> None:
+    texts = ["1899-05-01", "0024-03-05", "1900-02-28", "1850-01-01T00:00:00Z"]
+    assert [workbook_module._convert_cell(text) for text in texts] == texts
+
+
 def test_too_many_rows_are_refused_before_writing(
     output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,12 +27,20 @@ from evalkit.evaluation.fhir.subjects import FileSubjects, identify_subjects
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument
 from evalkit.evaluation.private_files import create_private_file
 from evalkit.review.attention_checks.records import map_check_case_ids_by_doc_id
-from evalkit.review.case_files import PATIENT_QUESTIONS, read_numbered_reviews, read_packet
-from evalkit.review.ground_truth import SCHEMA_VERSION, FieldsGroundTruth, GroundTruth, GroundTruthRecord, Review
+from evalkit.review.case_files import read_numbered_reviews, read_packet
+from evalkit.review.ground_truth import (
+    SCHEMA_VERSION,
+    FieldsGroundTruth,
+    GroundTruth,
+    GroundTruthRecord,
+    Review,
+    is_simulated_reviewer,
+)
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SMEPacket, get_base_case_id
 from evalkit.review.queue import list_case_ids_with_packet
+from evalkit.review.review_plan import find_asked_part
 from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.store import GROUND_TRUTH_FOLDER, PATIENT_SALT_FILE, OutputFolder, parse_stored_record
 
@@ -148,7 +156,7 @@ def _collect_record(
         open_cases=open_cases,
         cut_pdfs=_cut_segments(content, bundle, subjects, truth.record, reviews["classification"]) if truth else {},
         include_silver=content.options.include_silver,
-        is_test_data=bool(truth and truth.is_simulated),
+        is_test_data=bool(truth and truth.is_simulated) or bool(fields and is_simulated_reviewer(fields.reviewer)),
     )
 
 
@@ -157,11 +165,11 @@ def _cut_segments(
 ) -> dict[tuple[int, int], bytes]:
     """Cut the PDF of each segment; leave out one that shows another patient's page."""
     pdf = load_shown_pdf(content.output_folder, bundle)
-    is_one_patient = "patients" in truth.vouched or _dismisses_other_patient(content.output_folder, truth, review)
+    one_patient_pages = _list_one_patient_pages(content.output_folder, bundle.doc_id, review)
     cut_pdfs = {}
     for segment in truth.ground_truth_classification.segments:
         pages = segment.start_page, segment.end_page
-        if (others := subjects.list_pages_of_others(*pages)) and not is_one_patient:
+        if others := subjects.list_pages_of_others(*pages, one_patient_pages):
             content.problems.append(
                 f"{bundle.doc_id!r}: the PDF of {segment.page_range_text} is left out, because page {others[0]} names "
                 "another patient than most of these pages"
@@ -171,15 +179,20 @@ def _cut_segments(
     return cut_pdfs
 
 
-def _dismisses_other_patient(output_folder: OutputFolder, truth: GroundTruth, review: Review | None) -> bool:
-    """Return True if the expert denied that the pages are about different patients."""
-    dismissed_ids = (
-        {answer.issue_id for answer in review.issue_verdicts if answer.verdict == "dismissed"} if review else ()
-    )
-    return bool(dismissed_ids) and any(
-        issue.issue_id in dismissed_ids and issue.code.startswith(PATIENT_QUESTIONS)
-        for issue in read_packet(output_folder, truth.doc_id).issues
-    )
+def _list_one_patient_pages(output_folder: OutputFolder, doc_id: str, review: Review | None) -> set[frozenset[int]]:
+    """List the pairs of pages of which the expert answered that they are about one patient.
+
+    A question about three patients shows pages of two, so its answer does not count.
+    """
+    verdicts = {answer.issue_id: answer.verdict for answer in review.issue_verdicts} if review else {}
+    return {
+        frozenset((issue.page, int(issue.facts["other_page"])))
+        for issue in (read_packet(output_folder, doc_id).issues if verdicts else ())
+        if verdicts.get(issue.issue_id) == "dismissed"
+        and find_asked_part(issue) == "patients"
+        and issue.page
+        and "other_page" in issue.facts
+    }
 
 
 def _find_review(output_folder: OutputFolder, case_id: str, truth: GroundTruthRecord | None) -> Review | None:

@@ -64,12 +64,12 @@ def _collect_columns(rows: Iterator[_Row]) -> tuple[Iterable[str], list[_Row]]:
 
 
 def _convert_cell(value: Any) -> Cell:
-    """Convert a text that is a date or a time to one; lists to text."""
+    """Convert a text that is a date or a time to one, unless spreadsheets have no such day; lists to text."""
     if isinstance(value, str):
         try:
-            if _DAY.fullmatch(value):
-                return date.fromisoformat(value)
-            if _DAY.match(value) and (time := datetime.fromisoformat(value)).tzinfo and time.year >= 1900:
+            if _DAY.fullmatch(value) and (day := date.fromisoformat(value)).year > 1900:
+                return day
+            if _DAY.match(value) and (time := datetime.fromisoformat(value)).tzinfo and time.year > 1900:
                 return time
         except ValueError:
             pass

@@ -12,8 +12,9 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
@@ -41,7 +42,7 @@ _OBSERVATION_CATEGORY_BY_TYPE = {
     "Pathology Report": "laboratory",
     "Genomic Report": "laboratory",
 }
-_FULL_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_FULL_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DECIMAL = re.compile(r"-?\d+(?:\.\d+)?")
 _UNREADABLE_BY_FHIR = re.compile(r"[^ \r\n\t\S]")
 _VARIANT_PARTS = {
@@ -226,10 +227,13 @@ class BundleBuilder:
                 for name, value in form.fields.items()
                 if value.is_found and value.value
             }
-            results = [
-                self._add_observation(form, name, status, fields_truth.reviewed_at)
+            exported_names = [
+                name
                 for name, status in statuses.items()
-                if status == "final" or self._record.include_silver
+                if (status == "final" or self._record.include_silver) and not self._is_of_another(form, name)
+            ]
+            results = [
+                self._add_observation(form, name, statuses[name], fields_truth.reviewed_at) for name in exported_names
             ]
             yield from results
             category = get_report_category(form.document_type)
@@ -237,17 +241,20 @@ class BundleBuilder:
                 continue
             report: dict[str, Any] = {
                 "resourceType": "DiagnosticReport",
-                "status": _describe_report(statuses.values(), self._record.include_silver),
+                "status": _describe_report(statuses, exported_names),
                 "category": [{"coding": [terms.build_coding(category)]}],
                 "code": _build_type(form.document_type, self._read_page_text(form.start_page)),
                 "subject": self._add_patient(form.start_page, form.end_page),
                 "issued": fields_truth.reviewed_at,
                 "result": results,
             }
-            date = form.fields.get("date")
-            if date and "date" in statuses and _FULL_DATE.fullmatch(date.value or ""):
-                report["effectiveDateTime"] = date.value
+            if "date" in exported_names and _is_full_date(day := form.fields["date"].value or ""):
+                report["effectiveDateTime"] = day
             yield self._add(report, terms.REPORT_SYSTEM, f"{self._sha256}.{form.start_page}-{form.end_page}")
+
+    def _is_of_another(self, form: ExtractedFields, name: str) -> bool:
+        """Return True if the value stands on a page that names another patient than most of the form's pages."""
+        return form.fields[name].page in self._record.subjects.list_pages_of_others(form.start_page, form.end_page)
 
     def _add_observation(self, form: ExtractedFields, name: str, status: str, issued: str) -> dict[str, str]:
         value, template_field = form.fields[name], get_template_field_or_plain_text(form, name)
@@ -332,11 +339,19 @@ class BundleBuilder:
         self._add(task, terms.CASE_SYSTEM, self._sha256 + packet.case_id.removeprefix(packet.doc_id))
 
 
-def _describe_report(statuses: Iterable[str], include_silver: bool) -> str:
-    """Return a report's status: ``partial`` if unvouched values are left out of it."""
-    if set(statuses) == {"final"}:
-        return "final"
-    return "preliminary" if include_silver else "partial"
+def _describe_report(statuses: Mapping[str, str], exported_names: Collection[str]) -> str:
+    """Return a report's status: ``partial`` if values are left out of it."""
+    if any(statuses[name] != "final" for name in exported_names):
+        return "preliminary"
+    return "final" if len(exported_names) == len(statuses) else "partial"
+
+
+def _is_full_date(text: str) -> bool:
+    """Return True if the text is a day that the calendar has."""
+    try:
+        return bool(_FULL_DATE.fullmatch(text)) and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def _build_type(document_type: str | None, first_page_text: str) -> dict[str, Any]:
@@ -356,7 +371,7 @@ def _build_categories(document_type: str | None) -> list[dict[str, Any]]:
 
 def _build_value(field_format: str, value: FieldValue) -> dict[str, Any]:
     text = value.value or ""
-    if field_format == "date" and _FULL_DATE.fullmatch(text):
+    if field_format == "date" and _is_full_date(text):
         return {"valueDateTime": text}
     if field_format == "tmb" and _DECIMAL.fullmatch(text):
         return {"valueQuantity": {"value": float(text), "unit": "mutations per megabase"}}

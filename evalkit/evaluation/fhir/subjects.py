@@ -8,7 +8,7 @@ keys or a name.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from evalkit.classification.patient_keys import list_person_keys
@@ -52,10 +52,21 @@ class FileSubjects:
             return f"{self.sha256[:_IDENTIFIER_DIGITS]}.{start_page}-{end_page}"
         return self.identifiers[[person is owner for person in self.persons].index(True)]
 
-    def list_pages_of_others(self, start_page: int, end_page: int) -> list[int]:
-        """List the pages of a range that name another person than most of its pages do."""
+    def list_pages_of_others(
+        self, start_page: int, end_page: int, one_patient_pages: Collection[frozenset[int]] = ()
+    ) -> list[int]:
+        """List the pages of a range that name another person than most of its pages do.
+
+        ``one_patient_pages``: pairs of pages of which an expert said that they are about one patient, whatever they name.
+        """
         owner = find_page_range_owner(self.persons, start_page, end_page)
-        others = (person for person in self.persons if person is not owner)
+        others = (
+            person
+            for person in self.persons
+            if owner
+            and person is not owner
+            and not any(pair & owner.page_numbers and pair & person.page_numbers for pair in one_patient_pages)
+        )
         return sorted(page.page_num for person in others for page in person.list_pages(start_page, end_page))
 
 

@@ -6,6 +6,7 @@ the documents only where the annotation states them. Each answer is taken over, 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -14,8 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import from_json
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.core.grouping import group_pairs
@@ -42,7 +42,13 @@ from evalkit.review.roster import ReviewerRoster
 from evalkit.review.submission import Submission
 from evalkit.review.submitter import ReviewSubmitter
 from evalkit.settings import Settings
-from evalkit.store import OutputFolder, OutputIndex, hash_canonical_json, open_output_folder
+from evalkit.store import (
+    OutputFolder,
+    OutputIndex,
+    build_dict_without_duplicate_keys,
+    hash_canonical_json,
+    open_output_folder,
+)
 
 TOOL_NAME = "Label Studio"
 _MAX_FILE_BYTES = 256 * 1024 * 1024
@@ -85,6 +91,13 @@ class _User(_Model):
     email: str = ""
 
 
+class _Verdict(_Model):
+    """A reviewer's word on an annotation, where Label Studio has reviewers."""
+
+    accepted: bool
+    created_at: str = ""
+
+
 class _Annotation(_Model):
     id: int | str = ""
     completed_by: _User | int | str | None = None
@@ -92,9 +105,11 @@ class _Annotation(_Model):
     result: list[Any]
     was_cancelled: bool = False
     lead_time: float | None = None
-    created_at: str | None = None
-    updated_at: str | None = None
+    created_at: str | float | None = None
+    updated_at: str | float | None = None
     parent_prediction: Any = None
+    reviews: list[_Verdict] | None = None
+    parent_annotation: Any = None
 
     @property
     def annotator(self) -> str:
@@ -110,7 +125,14 @@ class _Annotation(_Model):
     @property
     def is_untouched(self) -> bool:
         """True if nobody has worked on the annotation on Label Studio's screen."""
-        return not self.lead_time
+        return not (self.lead_time and self.lead_time > 0)
+
+    @property
+    def is_rejected(self) -> bool:
+        """True if a reviewer has rejected it, and none is known to have accepted it later."""
+        verdicts = self.reviews or ()
+        accepted_at = max((verdict.created_at for verdict in verdicts if verdict.accepted), default="")
+        return any(not verdict.accepted and not "" < verdict.created_at < accepted_at for verdict in verdicts)
 
     def has_only_ids_of(self, prefix: str) -> bool:
         ids = [str(row.get("id", "")) if isinstance(row, dict) else "" for row in self.result]
@@ -124,6 +146,17 @@ class _Task(_Model):
     completions: Annotated[list[Any], Field(max_length=0)] = []  # exports of versions before 1.0
     predictions: list[Any] = []
     drafts: list[Any] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _require_whole_characters(cls, raw_task: Any) -> Any:
+        try:
+            json.dumps(raw_task, ensure_ascii=False).encode()
+        except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can write and UTF-8 cannot
+            raise ValueError("a text has a broken character. Correct it in Label Studio, and export again.") from None
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+        return raw_task
 
 
 def _list_names(user: _User | int | str | None) -> list[str]:
@@ -198,14 +231,17 @@ def parse_annotators(pairs: Sequence[str]) -> dict[str, str]:
 def _read_tasks(path: Path) -> list[Any]:
     remedy = "Export the project from Label Studio in the format JSON, and give that file."
     try:
-        raw_tasks = from_json(read_regular_file(path, _MAX_FILE_BYTES).decode("utf-8-sig"))
+        text = read_regular_file(path, _MAX_FILE_BYTES).decode("utf-8-sig")
+        raw_tasks = json.loads(text, object_pairs_hook=build_dict_without_duplicate_keys)
     except OSError as error:
         reason = error.strerror or "not a regular file of at most 256 MB"
         raise UsageError(f"{path.name} cannot be read ({reason})", code="IMPORT-FILE", remedy=remedy) from error
-    except ValueError:  # "from None", because the message would quote the file
+    except (ValueError, RecursionError):  # "from None", because the message would quote the file
         raise UsageError(
-            f"{path.name} is not a complete JSON file in UTF-8", code="IMPORT-FILE", remedy=remedy
+            f"{path.name} is not a complete JSON file in UTF-8, or has a key twice", code="IMPORT-FILE", remedy=remedy
         ) from None
+    if isinstance(raw_tasks, dict) and raw_tasks.keys() >= {"data", "annotations"}:
+        return [raw_tasks]  # one task, as Label Studio's API gives it
     if not isinstance(raw_tasks, list):
         raise UsageError(f"{path.name} is not a list of tasks", code="IMPORT-FILE", remedy=remedy)
     return raw_tasks
@@ -312,7 +348,22 @@ class _AnswerImport:
                 "refused",
                 "a copy of the program's answer, on which nobody has worked in Label Studio. Have a person answer it.",
             ),
+            (
+                annotation.is_untouched and annotation.parent_annotation is not None,
+                "refused",
+                "a copy of another annotation, on which nobody has worked in Label Studio. Have a person answer it.",
+            ),
             (not annotation.result, "refused", "the annotation is empty. Have the task answered, or skipped."),
+            (
+                annotation.is_rejected,
+                "refused",
+                "a reviewer has rejected the annotation in Label Studio. Have it corrected and accepted there.",
+            ),
+            (
+                not annotation.annotator,
+                "refused",
+                "the annotator is not known: the file names nobody. Have a person who has an account answer the task.",
+            ),
             (
                 self._find_reviewer(annotation) is None,
                 "refused",
@@ -335,7 +386,7 @@ class _AnswerImport:
         time_text = annotation.updated_at or annotation.created_at
         answered_at = self._parse_time(time_text)
         if time_text and answered_at is None:
-            remark = "its time has no zone or lies in the future, so it is not recorded"
+            remark = "its time is unreadable, has no zone or lies in the future, so it is not recorded"
             answer = replace(answer, remarks=(*answer.remarks, remark))
         return _GivenAnswer(
             task=label,
@@ -347,10 +398,10 @@ class _AnswerImport:
             reviewer=self._find_reviewer(annotation) or "",
         )
 
-    def _parse_time(self, text: str | None) -> datetime | None:
+    def _parse_time(self, text: str | float | None) -> datetime | None:
         """Parse the time of an annotation; None without one that can be trusted."""
         try:
-            time = datetime.fromisoformat(text or "")
+            time = datetime.fromisoformat(str(text))
         except ValueError:
             return None
         is_plausible = time.tzinfo is not None and time <= self._now + _CLOCK_TOLERANCE

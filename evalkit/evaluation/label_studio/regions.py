@@ -165,6 +165,7 @@ class _Result(_Row):
     from_name: str
     to_name: str
     item_index: int | None = None
+    image_rotation: _Number | None = None
     original_width: Annotated[_Number, Field(gt=0)] = 1.0
     original_height: Annotated[_Number, Field(gt=0)] = 1.0
     value: _Value
@@ -240,6 +241,8 @@ def _parse_result(
         problems.append(f"result {number} ({result.from_name}) is not as in the labelling config")
     elif result.from_name in _PER_PAGE_CONTROLS and result.item_index is None and total_pages > 1:
         problems.append(f"result {number} ({result.from_name}) does not say on which page it is")
+    elif "\0" in result.value.joined_text:
+        problems.append(f"the text of result {number} ({result.from_name}) has the character NUL")
     elif result.item_index is not None and not 0 <= result.item_index < total_pages:
         problems.append(f"result {number} is on page {result.item_index + 1}, but the file has {total_pages}")
     else:
@@ -353,8 +356,13 @@ class _ResultReader:
             x0, y0, x1, y1 = result.frame
             inside = [round(min(max(corner, 0.0), 1.0), 6) for corner in (x0, y0, x1, y1)]
             left, top, right, bottom = inside
-            if left >= right or top >= bottom:
-                self._remarks.append(f"a box on page {page}, which is empty or outside of the page, left out")
+            # Versions of Label Studio differ in whether a box's place is that on the turned picture.
+            is_turned = (result.image_rotation or 0) % 360 != 0
+            if is_turned or left >= right or top >= bottom:
+                reason = (
+                    "whose picture was turned on the screen" if is_turned else "which is empty or outside of the page"
+                )
+                self._remarks.append(f"a box on page {page}, {reason}, left out")
                 continue
             if max(abs(was - now) for was, now in zip((x0, y0, x1, y1), inside, strict=True)) > _ROUNDED_SHARE:
                 self._remarks.append(f"a box clipped at the edge of page {page}")
