@@ -180,7 +180,7 @@ def _cut_segments(
 
 
 def _list_one_patient_pages(output_folder: OutputFolder, doc_id: str, review: Review | None) -> set[frozenset[int]]:
-    """List the pairs of pages of which the expert answered that they are about one patient.
+    """List the pairs of pages that the expert said are about one patient.
 
     A question about three patients shows pages of two, so its answer does not count.
     """

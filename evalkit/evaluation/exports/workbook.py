@@ -64,7 +64,10 @@ def _collect_columns(rows: Iterator[_Row]) -> tuple[Iterable[str], list[_Row]]:
 
 
 def _convert_cell(value: Any) -> Cell:
-    """Convert a text that is a date or a time to one, unless spreadsheets have no such day; lists to text."""
+    """Convert dates and times in text to values, and lists to text.
+
+    A day that spreadsheets do not have stays text.
+    """
     if isinstance(value, str):
         try:
             if _DAY.fullmatch(value) and (day := date.fromisoformat(value)).year > 1900:

@@ -253,7 +253,7 @@ class BundleBuilder:
             yield self._add(report, terms.REPORT_SYSTEM, f"{self._sha256}.{form.start_page}-{form.end_page}")
 
     def _is_of_another(self, form: ExtractedFields, name: str) -> bool:
-        """Return True if the value stands on a page that names another patient than most of the form's pages."""
+        """Return True if the value's page names another patient than most of the form's."""
         return form.fields[name].page in self._record.subjects.list_pages_of_others(form.start_page, form.end_page)
 
     def _add_observation(self, form: ExtractedFields, name: str, status: str, issued: str) -> dict[str, str]:
