@@ -1,4 +1,4 @@
-"""The document types: five of evalkit's, and a site's own, which a types file adds.
+"""The document types: evalkit's five, and a site's own from a types file.
 
 ``classification/types.toml`` says what the five mean, and their codes. A site's own file has the same form::
 
@@ -127,7 +127,7 @@ class TitledCoding(Coding):
 
 
 class DocumentTypeRecord(StrictRecord):
-    """What one document type means, and its codes: one table of a types file."""
+    """One document type's meaning and codes: one table of a types file."""
 
     definition: _Sentence
     includes: _Clauses = ()
@@ -149,7 +149,10 @@ def _load_shipped_records() -> dict[str, DocumentTypeRecord]:
 
 
 def load_type_records() -> dict[str, DocumentTypeRecord]:
-    """Load the record of each document type in force by name, in the order of ``DocumentType``."""
+    """Load the record of each document type in force by name.
+
+    The order is that of ``DocumentType``.
+    """
     return {**_load_shipped_records(), **_own_records}
 
 
@@ -164,9 +167,9 @@ def get_own_types() -> dict[str, DocumentTypeRecord]:
 
 
 def compute_types_version() -> str:
-    """Return the version of the types in force: that of ``types.toml``, with a hash of the site's own.
+    """Return the version of the types in force.
 
-    Results and reviews carry it.
+    It is that of ``types.toml``, with a hash of the site's own types. Results and reviews carry it.
     """
     shipped_version = str(_load_shipped_table()["version"])
     if not _own_records:
@@ -176,7 +179,10 @@ def compute_types_version() -> str:
 
 
 def cache_until_types_change(function: Callable[Parameters, ResultT]) -> Callable[Parameters, ResultT]:
-    """Cache a function's results, as ``functools.cache`` does, until the types in force change."""
+    """Cache a function's results until the types in force change.
+
+    Otherwise it works as ``functools.cache`` does.
+    """
     cached_function = cache(function)
     _cache_clearers.append(cached_function.cache_clear)
     return cast("Callable[Parameters, ResultT]", cached_function)
@@ -196,7 +202,10 @@ def use_own_types(records: Mapping[str, DocumentTypeRecord]) -> None:
 
 @cache
 def _create_member(name: str) -> DocumentType:
-    """Create the member of this name; the same one each time, because members are compared by identity."""
+    """Create the member of this name: the same object each time.
+
+    Members are compared by identity.
+    """
     member = str.__new__(DocumentType, name)
     member._name_, member._value_ = name, name
     return member
@@ -307,5 +316,5 @@ def get_type_coding(document_type: str, text: str = "") -> Coding:
 
 
 def get_report_category(document_type: str) -> Coding | None:
-    """Return the category of a FHIR DiagnosticReport of this type; None if such documents are no reports."""
+    """Return this type's FHIR DiagnosticReport category; None if it is no report."""
     return load_type_records()[document_type].report_category

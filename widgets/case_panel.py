@@ -97,7 +97,10 @@ def render_case(case: ReviewCase) -> dict[str, Any]:
 
 
 def _render_short_form(packet: SMEPacket) -> dict[str, Any]:
-    """Build what a case shows that asks only about its doubts: questions, and the rest."""
+    """Build what a case shows that asks only about its doubts.
+
+    These are its questions, and the rest.
+    """
     asked_pages = {page for asked in packet.asked_parts for page in asked.pages}
     question_ids = list(dict.fromkeys(name for asked in packet.asked_parts for name in asked.question_ids))
     certainty_by_part = packet.review_plan.certainty_by_part if packet.review_plan and asked_pages else {}

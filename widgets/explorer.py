@@ -1,4 +1,4 @@
-"""The explorer: a study's figures in a notebook, and the documents and pages behind each of them.
+"""Explorer of a study's figures in a notebook, and of the pages behind them.
 
 The counts are made by ``evalkit.evaluation.exploring``; the browser gets only what it shows. The messages are listed in
 ``widgets/README.md``.

@@ -1,4 +1,4 @@
-"""Panel of the review queue (one page of cases, search, filters, order); error screen."""
+"""Panel of the review queue: one page of cases, search, filters, order; errors."""
 
 from __future__ import annotations
 

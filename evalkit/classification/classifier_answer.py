@@ -1,4 +1,4 @@
-"""Language model's classification: what is asked of a model, and what is computed from its answer.
+"""Classification by a language model: what it is asked and what is computed.
 
 A model states what only a reader can know, in the order in which a reader decides: what the pages show, what speaks for
 and against, the evidence, and then the types. Long quotes cost tokens, stop some models for recitation, and get words
@@ -190,7 +190,7 @@ def _drop_properties(schema: Mapping[str, Any], names: AbstractSet[str]) -> dict
 
 
 def parse_and_complete_answer(answer_text: str, bundle: DocumentBundle) -> ClassificationOutput:
-    """Parse a model's answer, cut its quotes out of the pages, and compute what it does not state.
+    """Parse a model's answer, cut its quotes out of the pages, and compute the rest.
 
     pydantic.ValidationError if the answer has another shape.
     """
@@ -232,7 +232,7 @@ def _complete_segment(index: int, answer: SegmentAnswer, bundle: DocumentBundle)
 
 
 def _complete_presences(segment: SegmentAnswer, bundle: DocumentBundle) -> Iterator[TypePresence]:
-    """Yield the stated presences, and then the types that were left out, as NO_EVIDENCE.
+    """Yield the stated presences, then the types left out, as NO_EVIDENCE.
 
     If shares are stated, nothing is computed or added: V1 and V2 find what is missing or wrong.
     """
@@ -260,7 +260,7 @@ def _complete_presences(segment: SegmentAnswer, bundle: DocumentBundle) -> Itera
 def _estimate_shares(
     segment: SegmentAnswer, presences: Sequence[PresenceAnswer], bundle: DocumentBundle
 ) -> list[float]:
-    """Estimate the shares of a segment from presence levels and the places of the evidence.
+    """Estimate a segment's shares from presence levels and places of evidence.
 
     MENTION_ONLY has ``MENTION_SHARE``. EMBEDDED_RAW has the part of the segment's paragraphs from its first to its last
     passage, at least ``MIN_EMBEDDED_SHARE``. PRIMARY has the rest: the other types together never have more than

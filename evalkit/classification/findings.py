@@ -93,7 +93,10 @@ class MergedFindings(Findings):
 
 @dataclass(frozen=True)
 class VerifierQuestion(DocumentQuestion[Findings]):
-    """Question of V2, V3 or V4, or of all three, to a model about a classification and its document."""
+    """Question to a model about a classification and its document.
+
+    It comes from V2, V3 or V4, or from all three.
+    """
 
     role: Agent | Literal["verifier"]
     """Verifier that asks; ``verifier`` if one question is asked for V2, V3 and V4 together."""
@@ -200,7 +203,7 @@ def _is_about_pages(finding: Finding, pages: PageRange | None) -> bool:
 
 
 def render_unrepairable_claims(answer: ClassificationOutput, pages: PageRange | None = None) -> str:
-    """Render the parts of a classification that no repair may change, as lines for a prompt.
+    """Render the parts of a classification that no repair may change, for a prompt.
 
     Verifiers are asked about these parts only: after a repair the question is the same, so its answer is reused. They judge
     for themselves, so the classifier's reasoning is left out. Of a long quote they get both ends: they have the page, and
@@ -270,7 +273,7 @@ def cut_quote_unless_identifying(page: Page, text: str, start: int, end: int) ->
 
 
 def build_issues_from_answers(agent: Agent, answers: Sequence[Answer[Any]]) -> list[Issue]:
-    """Convert a verifier's part of the answers to issues, numbered from ``AGENT-0001``.
+    """Convert one verifier's answers to issues, numbered from ``AGENT-0001``.
 
     A missing answer becomes a BLOCKER.
     """

@@ -328,7 +328,7 @@ class RetryOrchestrator:
         return [*computed_issues, *drop_model_issues_covered_by_rules(computed_issues, model_issues)]
 
     async def _run_step(self, verifier: Verifier, step: Callable[[], Iterable[T]]) -> tuple[list[T], list[Issue]]:
-        """Run a step of a verifier: return its items, or the issue that says why it failed.
+        """Run a verifier's step: return its items, or an issue that says why it failed.
 
         A site's verifier runs in a thread: waiting for its process must not block other documents.
         """

@@ -1,4 +1,4 @@
-"""Risk that the classification of a page, or of a whole file, is wrong, estimated from the result.
+"""Estimated risk that a page's or a whole file's classification is wrong.
 
 A page's risk combines the confidence in the segment's type, the stated doubt about the page break before the page, and
 the open issues about the page. The arbiter's decision does not depend on it; how often an accepted document is drawn
@@ -29,7 +29,10 @@ _NEWTON_STEPS = 25
 
 
 class RiskCalibration(NamedTuple):
-    """Logistic correction of stated risks: logit(p) = intercept + slope * logit(stated risk)."""
+    """Logistic correction of stated risks.
+
+    logit(p) = intercept + slope * logit(stated risk).
+    """
 
     intercept: float = 0.0
     slope: float = 1.0
@@ -104,7 +107,7 @@ def compute_document_risk(
 
 
 def combine_page_risks(page_risks: Sequence[float], page_ranges: Sequence[tuple[int, int]]) -> float:
-    """Combine the risks of pages to that of the file, by segments (first page, last page).
+    """Combine the pages' risks to the file's, by segments (first page, last page).
 
     >>> combine_page_risks([0.1, 0.1, 0.2], [(1, 2), (3, 3)])
     0.28

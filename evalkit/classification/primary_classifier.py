@@ -132,7 +132,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
         return build_answer_schema(has_pictures=bool(self.images))
 
     def parse_answer(self, text: str) -> ClassificationOutput:
-        """Parse a model's answer, cut its quotes out of the document, and compute counts and shares."""
+        """Parse a model's answer, cut out its quotes, and compute counts and shares."""
         return parse_and_complete_answer(text, self.bundle)
 
 

@@ -1,4 +1,7 @@
-"""Reading of a whole classification, whose counts and mixture the checks can compute if they are missing."""
+"""Reading of a whole classification, which may lack its counts and mixture.
+
+The checks can compute these.
+"""
 
 from __future__ import annotations
 

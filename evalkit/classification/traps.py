@@ -184,7 +184,7 @@ class Trap(StrictRecord):
         return ()
 
     def find_match(self, text: str) -> str | None:
-        """Find the first match of the row's first expression in the text, as it is written there."""
+        """Find the first match of the row's first expression, as written in the text."""
         return find_first_match_with_timeout(self.patterns[0], text)
 
     def get_claimed_type(self, example: TrapExample) -> DocumentType:

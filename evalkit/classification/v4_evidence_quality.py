@@ -330,7 +330,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
 
 
 def _collect_difference_facts(quote_location: QuoteLocation) -> Mapping[str, int | str]:
-    """Return ``facts``: first difference, page most like an absent quote, or a picture."""
+    """Return ``facts``: first difference, page most like an absent quote, or picture."""
     if quote_location.is_seen_only:
         return {"read": "picture"}
     if quote_location.closest_page:

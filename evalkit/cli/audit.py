@@ -1,4 +1,4 @@
-"""The commands ``audit verify``, ``audit export``, ``audit release`` and ``purge``."""
+"""Commands ``audit verify``, ``audit export``, ``audit release`` and ``purge``."""
 
 from __future__ import annotations
 

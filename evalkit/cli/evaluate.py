@@ -1,4 +1,4 @@
-"""The commands ``export``, ``report``, ``dossier``, ``sample``, ``compare`` and ``challenge``."""
+"""Commands that export, report, sample, compare, challenge, or write a dossier."""
 
 from __future__ import annotations
 

@@ -258,7 +258,7 @@ def render_sample(draw: Draw, by: str, format_queue_command: Callable[[], str]) 
 
 
 def render_proposal(outcome: ProposalOutcome) -> Iterator[Printable]:
-    """Render a proposal of weights: figures of both weights, what was left out, obstacles."""
+    """Render a proposal of weights: both weights' figures, omissions, obstacles."""
     challenge, facts = outcome.challenge, outcome.challenge.facts
     if "wrong_champion" in facts:
         yield ConsoleTable(
@@ -287,7 +287,10 @@ def render_proposal(outcome: ProposalOutcome) -> Iterator[Printable]:
 
 
 def render_audits_for_precision(precision: AuditsForPrecision) -> Iterator[Printable]:
-    """Render how many more audits a precision of the accepted documents' error rate takes."""
+    """Render how many more audits a given precision of the error rate takes.
+
+    The error rate is that of the accepted documents.
+    """
     current, wanted = (
         f"± {100 * half_width:.2g} percentage point{'s' * (half_width != 0.01)}"
         for half_width in (precision.current_half_width, precision.half_width)
@@ -435,7 +438,10 @@ def render_template_review(template_review: TemplateReviewSummary) -> Iterator[P
 
 
 def render_evaluation_report(evaluation_report: EvaluationReport, to: Path | None) -> Iterator[Printable]:
-    """Render the tables of the first two sections and of templates; say where the rest is."""
+    """Render the tables of the first two sections and of templates.
+
+    The text also says where the rest is.
+    """
     from evalkit.evaluation.report import format_cell
 
     shown_sections = [

@@ -158,7 +158,7 @@ def _show_progress_bar() -> AbstractContextManager[Any]:
 def _record_monitoring(
     output: str | None, study: Study | None, *, reads_again: bool = True, with_certificates: bool = False
 ) -> Study | None:
-    """Log and print brakes, releases and certificates that follow from the reviews since the last run.
+    """Log and print brakes, releases and certificates from reviews since the last run.
 
     Returns the study with them; None if there is none yet. Only ``reads_again`` reads the folder again.
     """

@@ -54,7 +54,7 @@ def run_within_budget(
 
 
 def _store_limit(limit: Decimal) -> None:
-    """Add the limit to evalkit.toml in this folder, unless it has a section for limits."""
+    """Add the limit to this folder's evalkit.toml, unless it has a section for limits."""
     text = _SETTINGS_FILE.read_text("utf-8") if _SETTINGS_FILE.exists() else ""
     if "limits" in tomllib.loads(text):
         print_notes(f"To keep this limit, write usd_per_run = {limit} into the section [limits] of {_SETTINGS_FILE}.")

@@ -1,4 +1,4 @@
-"""Cache of functions' results by the identity of their arguments, while one document is worked on.
+"""Cache of functions' results by their arguments' identity, for one document.
 
 For arguments that are costly to hash and never change, such as the pages of a document. Nothing is kept when the work
 has ended, because pages are patient data.
@@ -23,7 +23,7 @@ _RESULTS: ContextVar[dict[tuple[object, ...], tuple[Any, tuple[object, ...]]] | 
 
 @contextmanager
 def keep_results() -> Iterator[None]:
-    """Keep the results of functions that are decorated with ``cache_by_identity``, until the end of the block."""
+    """Keep the results of ``cache_by_identity`` functions until the end of the block."""
     token = _RESULTS.set({})
     try:
         yield
@@ -32,7 +32,7 @@ def keep_results() -> Iterator[None]:
 
 
 def cache_by_identity(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function of positional arguments, whose results ``keep_results`` keeps.
+    """Decorate a function of positional arguments so that ``keep_results`` keeps it.
 
     >>> @cache_by_identity
     ... def copy_list(rows):

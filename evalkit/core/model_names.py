@@ -35,7 +35,7 @@ def complete_model_name(model_name: str) -> str:
 
 
 def describe_similar_names(model_name: str) -> str:
-    """Return names that may be meant, each with a comma after it; empty if none is similar.
+    """Return similar names, each with a comma after it; empty if there are none.
 
     >>> describe_similar_names("llama3.2")
     'llamacpp:llama3.2, lmstudio:llama3.2, ollama:llama3.2, vllm:llama3.2, '

@@ -1,4 +1,4 @@
-"""Tables that a spreadsheet opens: workbooks, and text that must not become a formula."""
+"""Tables for spreadsheets: workbooks, and text that must not become a formula."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ class Sheet(NamedTuple):
 
 
 def render_workbook(sheets: Iterable[Sheet]) -> bytes:
-    """Render a workbook (XLSX): heads frozen and with filters, text wrapped and never a formula.
+    """Render a workbook (XLSX) with frozen, filtered heads and wrapped text.
 
-    A text that is too long for a cell ends with an ellipsis. ValueError if a sheet has more rows than a spreadsheet holds.
+    No text becomes a formula. A text that is too long for a cell ends with an ellipsis. ValueError if a sheet has more
+    rows than a spreadsheet holds.
     """
     import xlsxwriter  # imported late: few commands need it
 

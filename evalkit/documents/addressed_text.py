@@ -1,4 +1,4 @@
-"""Text that addresses a program: orders to a model, on a page, hidden in it or beside it.
+"""Text that addresses a program: orders to a model on, hidden in or beside a page.
 
 A model that reads a document may obey what the document says. ``addressed_text.toml`` has the words and signals.
 """
@@ -242,7 +242,7 @@ def _iter_file_texts(document: Any) -> Iterator[tuple[str, str]]:
 
 
 def build_addressed_issues(pages: Iterable[Page], **issue_fields: Any) -> Iterator[Issue]:
-    """Build READER-ADDRESSED-TEXT for each page on or beside which a program is addressed.
+    """Build READER-ADDRESSED-TEXT for pages on or beside which a program is addressed.
 
     A model's answer about the document may follow such words.
     """

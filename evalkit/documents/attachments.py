@@ -146,7 +146,7 @@ def _get_content(part: EmailMessage) -> bytes:
 
 
 def _name_attachments(parts: Sequence[EmailMessage]) -> dict[str, bytes]:
-    """Return the contents of parts by names of their own; equal parts of one name are one."""
+    """Return the contents of parts by unique names; merge equal parts of one name."""
     attachments: dict[str, bytes] = {}
     contents_by_name: dict[str, set[bytes]] = defaultdict(set)
     for position, part in enumerate(parts, 1):

@@ -43,7 +43,10 @@ def decode_text(content: bytes, declared_charset: str = "") -> str:
 
 
 def _is_charset(name: str) -> bool:
-    """Return True for a charset; other codecs of Python unpack archives, or take hours."""
+    """Return True for a charset, False for Python's other codecs.
+
+    Others unpack archives, or take hours.
+    """
     try:
         return bool(_CHARSET.fullmatch(codecs.lookup(name).name))
     except (LookupError, ValueError):

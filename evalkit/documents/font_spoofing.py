@@ -48,7 +48,10 @@ def find_misleading_characters(document: Any, font_xref: int, *, has_own_glyphs:
 
 @lru_cache(maxsize=1)
 def _get_characters_by_font(_document_number: int) -> dict[int, set[str]]:
-    """Return what was found so far in the document of a number in PyMuPDF, by font; only the last is remembered."""
+    """Return the findings by font for the document with this PyMuPDF number.
+
+    Only the last document's findings are remembered.
+    """
     return {}
 
 

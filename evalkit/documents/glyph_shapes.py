@@ -1,4 +1,4 @@
-"""Shapes of a font's glyphs: find characters whose glyph is drawn as another character.
+"""Shapes of a font's glyphs: find characters that are drawn as other characters.
 
 Each glyph is drawn, cropped and stretched to one size, and compared with the glyphs of PDF's standard fonts. Only a glyph
 that clearly looks like another character counts, so that ornamental fonts are not suspected. What the font's file says of
@@ -64,7 +64,7 @@ class _Glyphs(NamedTuple):
 def find_misdrawn_characters(
     document: Any, font_xref: int, text_by_code: Mapping[int, str], characters: frozenset[str]
 ) -> set[str]:
-    """Find the characters that a font's text has for glyphs that show another character.
+    """Find characters of a font's text whose glyphs show another character.
 
     ``document`` is a ``pymupdf.Document``, ``font_xref`` the font's object number in it. ``text_by_code``: the font's
     ToUnicode map. Only ``characters`` are checked. MuPDF's exceptions for a broken font are not caught.
@@ -87,7 +87,7 @@ def find_misdrawn_characters(
 def _iter_claims(
     mupdf: Any, font: Any, text_by_code: Mapping[int, str], characters: frozenset[str]
 ) -> Iterator[tuple[int, str]]:
-    """Yield glyph numbers of a font, each with a checked character that the text has for it."""
+    """Yield a font's glyph numbers, each with the checked character its text has."""
     names = (ctypes.c_ushort * font.cid_to_ucs_len).from_address(int(font.cid_to_ucs)) if font.cid_to_ucs_len else ()
     is_type3 = bool(mupdf.ll_fz_font_t3_procs(font.font))
     for code in text_by_code.keys() | range(len(names)):
@@ -138,7 +138,7 @@ def _load_references() -> _Glyphs:
 
 
 def _draw_glyphs(font: Any, claims: Sequence[tuple[int, str]]) -> _Glyphs:
-    """Draw glyphs of a font, which come with their characters; those that leave no ink are left out."""
+    """Draw the glyphs of a font, given with their characters; skip those without ink."""
     mupdf = load_pymupdf().mupdf
     is_type3 = bool(mupdf.ll_fz_font_t3_procs(font))
     cell_size = _TYPE3_CELL_SIZE if is_type3 else _CELL_SIZE
@@ -168,7 +168,10 @@ def _draw_glyphs(font: Any, claims: Sequence[tuple[int, str]]) -> _Glyphs:
 
 
 def _place_glyph(mupdf: Any, text: Any, font: Any, glyph: int, corner: tuple[int, int], size: int) -> float:
-    """Add a glyph to a MuPDF text so that it fills a square; return pixels per unit, 0 if it has no extent."""
+    """Add a glyph to a MuPDF text so that it fills a square.
+
+    Returns pixels per unit, 0 if the glyph has no extent.
+    """
     box = mupdf.ll_fz_bound_glyph(font, glyph, mupdf.fz_identity)
     extent = max(box.x1 - box.x0, box.y1 - box.y0)
     if not _MIN_EXTENT < extent < _MAX_EXTENT:

@@ -121,7 +121,7 @@ def _check_nothing_lost(root: Any, document: Any, name: str) -> None:
 
 
 def _count_characters(text: str) -> int:
-    """Return the number of characters without white space; a ligature counts as its letters."""
+    """Count the characters that are no white space; a ligature counts as its letters."""
     return sum(map(len, unicodedata.normalize("NFKC", text).split()))
 
 

@@ -91,7 +91,7 @@ class PrevailingTypography:
 
 
 class TypographyStats(Counter[tuple[float, float, bool]]):
-    """Counts of characters by font size, by the bold share of their line, and by capitals."""
+    """Character counts by font size, by the line's bold share, and by capitals."""
 
     @property
     def typography(self) -> PrevailingTypography:
@@ -109,7 +109,7 @@ class TypographyStats(Counter[tuple[float, float, bool]]):
 
 
 def measure_typography(lines: Iterable[PageLine]) -> TypographyStats:
-    """Count the characters of these lines by font size (rounded to half points) and style."""
+    """Count the characters of lines by font size (rounded to half points) and style."""
     stats = TypographyStats()
     for line in lines:
         stats[round(2 * line.font_size) / 2, line.bold_share, line.text.isupper()] += len(line.text)

@@ -471,6 +471,9 @@ def _inset_word_box(token: PageToken) -> Rect:
 
 
 def is_token_centre_in_box(token: PageToken | PageLine, box: Rect, margin: float = 1.0) -> bool:
-    """Return True if the middle of a word or line is in the box, or at most ``margin`` points outside."""
+    """Return True if the middle of a word or line is in the box.
+
+    ``margin``: points by which it may be outside.
+    """
     x, y = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
     return box[0] - margin <= x <= box[2] + margin and box[1] - margin <= y <= box[3] + margin

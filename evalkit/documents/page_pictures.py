@@ -1,4 +1,4 @@
-"""Pictures of pages for a language model that sees: which pages, why, and how large.
+"""Page pictures for a language model that sees: which pages, why, how large.
 
 A picture costs tokens, so only those pages are shown whose text may lack something that a person sees: pages that were
 not read or read poorly, pages with tick boxes or stamps, and recognised pages with tables.
@@ -90,7 +90,7 @@ def render_page_images(
 def choose_and_render_page_images(
     pdf: Path | bytes, bundle: DocumentBundle, max_images: int, max_pixels: int
 ) -> tuple[PageImage, ...]:
-    """Render the pages whose picture tells a model more than their text, in their order.
+    """Render, in order, the pages whose picture tells a model more than their text.
 
     Of more than ``max_images`` pages, those with the most useful reasons; then the first. Errors as
     ``render_page_images``.
@@ -233,7 +233,7 @@ def _has_label(box: _Rectangle, word_boxes: Iterable[_Rectangle]) -> bool:
 def _find_stamps(
     ink: NDArray[np.bool_], labels: NDArray[np.int32], ink_places: Sequence[_Slices], word_mask: NDArray[np.bool_]
 ) -> Iterator[_Rectangle]:
-    """Yield the rectangles of ink that is neither words nor rules nor frames around words."""
+    """Yield the rectangles of ink that is no word, rule, or frame around words."""
     mark_mask = ink & ~word_mask
     for number, (rows, columns) in enumerate(ink_places, 1):
         height, width = rows.stop - rows.start, columns.stop - columns.start

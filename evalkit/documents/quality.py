@@ -164,7 +164,7 @@ def _measure_ink_share_in_words(words: Sequence[OcrWord], grey: Image.Image) -> 
 
 
 def _remove_borders(ink_mask: NDArray[np.bool_], word_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the mask without borders around words: of boxes, and of a photographed sheet."""
+    """Return the mask without borders of boxes around words and photographed sheets."""
     labels, _ = ndimage.label(ink_mask, np.ones((3, 3)))
     ink_counts = np.bincount(labels.ravel())
     for number, (rows, columns) in enumerate(ndimage.find_objects(labels), 1):

@@ -1,4 +1,4 @@
-"""Pages of a PDF rendered as pictures, for a person or a model; highlighted passages."""
+"""PDF pages rendered as pictures for a person or a model; highlighted passages."""
 
 from __future__ import annotations
 

@@ -196,7 +196,10 @@ class FileOcr:
         return recognised_by_page
 
     def _draw_page(self, page_num: int) -> tuple[Image.Image, Any]:
-        """Return a page's picture, and its rectangle in points; note what MuPDF says is damaged."""
+        """Return a page's picture and its rectangle in points.
+
+        Damage that MuPDF reports is noted.
+        """
         take_warnings()  # about earlier pages
         page_rect = self._opened_pdf.document.load_page(page_num - 1).rect
         if fax_resolution := self._measure_fax_resolution(page_num):

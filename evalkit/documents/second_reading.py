@@ -145,7 +145,10 @@ def _cut_out(image: Image.Image, words: Sequence[OcrWord]) -> Image.Image:
 
 
 def _trim(text: str) -> str:
-    """Return a word without punctuation at its edges; a sign or point before a digit stays."""
+    """Return a word without punctuation at its edges.
+
+    A sign or point before a digit stays.
+    """
     text = text.translate(_DASHES).rstrip(_EDGE_PUNCTUATION)
     core = text.lstrip(_EDGE_PUNCTUATION)
     edge = text[: len(text) - len(core)]

@@ -209,12 +209,12 @@ class PageVisibilityInspector:
 
     @cached_property
     def _picture(self) -> Image.Image | None:
-        """The page's picture in RGB; None if it cannot be drawn or would be too coarse for print."""
+        """The page's RGB picture; None if it cannot be drawn or is too coarse for print."""
         return self._draw(with_text=True)
 
     @cached_property
     def _text_ink(self) -> Image.Image | None:
-        """Difference of each pixel from the page without its text; None as for ``_picture``."""
+        """Each pixel's difference from the page without its text; None as ``_picture``."""
         textless_picture = self._draw(with_text=False)
         return ImageChops.difference(self._picture, textless_picture) if self._picture and textless_picture else None
 
@@ -241,7 +241,10 @@ class PageVisibilityInspector:
             return None
 
     def _measure_ranges(self, picture: Image.Image | None, box: Rect) -> list[tuple[int, int]]:
-        """Return the lowest and highest red, green and blue in a box (points); empty without a pixel."""
+        """Return the lowest and highest red, green and blue in a box (points).
+
+        Empty if no pixel is in the box.
+        """
         if picture is None:
             return []
         left, right = max(int(box[0] * self._scale), 0), min(math.ceil(box[2] * self._scale), picture.width)

@@ -1,7 +1,8 @@
-"""Certificates: upper bounds of the error rate among accepted documents that hold at every look.
+"""Certificates: upper bounds of the error rate among accepted documents.
 
-A certificate is about the documents of one stratum, or of all strata, that were accepted in one period. Its statement
-may be read after every audit: with probability ``confidence``, the bound is right at all moments together.
+The bounds hold at every look. A certificate is about the documents of one stratum, or of all strata, that were accepted
+in one period. Its statement may be read after every audit: with probability ``confidence``, the bound is right at all
+moments together.
 
 *The process.* Before each accepted document a fictitious player bets part of their wealth against "a draw for audit will
 find this document wrong". If document i is drawn with probability p and is wrong with probability m, a bet of the share
@@ -96,7 +97,10 @@ class BettingProcess:
         self._log_wealth_without_gains = losses + np.log(_BET_WEIGHTS[:, None] * _STAKE_WEIGHTS)
 
     def compute_log_wealth(self, error_rate: float) -> float:
-        """Return the log of the wealth if ``error_rate`` (0..1) were the mean error probability."""
+        """Return the log of the wealth if the mean error probability were ``error_rate``.
+
+        ``error_rate``: 0..1.
+        """
         wrong_documents = error_rate * self.document_count
         whole_documents = min(int(wrong_documents), self.document_count)
         next_sums = self._stake_sums[:, min(whole_documents + 1, self.document_count)]
@@ -105,7 +109,7 @@ class BettingProcess:
         return float(logsumexp(self._log_wealth_without_gains + _BETS[:, None] * self._noticed_share * sums))
 
     def is_refuted(self, error_rate: float, confidence: float) -> bool:
-        """Return True if the mean error probability is proven to be at most ``error_rate``."""
+        """Return True if the mean error probability is proven at most ``error_rate``."""
         return self.compute_log_wealth(error_rate) >= -math.log1p(-confidence)
 
     def compute_error_bound(self, confidence: float) -> float:
@@ -131,7 +135,7 @@ AuditAnswer = Literal["not drawn", "right", "wrong", "unanswered"]
 
 @dataclass(frozen=True)
 class Certificate:
-    """What blind audits prove about the accepted documents of one stratum."""
+    """Proof by blind audits about the accepted documents of one stratum."""
 
     stratum: str
     """Name of the stratum; empty for all documents of the newest versions."""
@@ -166,7 +170,10 @@ class Certificate:
 
     @property
     def is_in_force(self) -> bool:
-        """True if the statement may be relied on: proven, by experts' answers to random draws only."""
+        """True if the statement may be relied on.
+
+        It must be proven, by experts' answers to random draws only.
+        """
         return self.is_proven and not self.simulated_count and not self.missing_draws
 
     @property
@@ -208,7 +215,7 @@ def _format_percent(share: float) -> str:
 
 
 def measure_noticed_share(study: Study) -> float:
-    """Estimate the share (0..1) of wrong types that experts notice, from attention checks.
+    """Estimate from attention checks the share (0..1) of wrong types experts notice.
 
     Checks of types count, added to a prior of 19 noticed among 20.
     """
@@ -289,7 +296,7 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
 
 
 def is_answered_before_decision(document: DocumentRecord) -> bool:
-    """Return True if experts had answered before the program decided, in a repeated run.
+    """Return True if, in a repeated run, experts answered before the program decided.
 
     The program may have learned from the answer. No document of such a run counts: those that were not drawn would
     otherwise stand for all.
@@ -299,7 +306,7 @@ def is_answered_before_decision(document: DocumentRecord) -> bool:
 
 
 def _is_audit_of_replaced_answer(document: DocumentRecord, first_decided_at: str) -> bool:
-    """Return True if an audit found an answer wrong, and a later run decided the document again.
+    """Return True if an audit found an answer wrong that a later run decided again.
 
     Only if the present versions were in use by then: the error may be theirs.
     """
@@ -314,7 +321,7 @@ def _is_audit_of_replaced_answer(document: DocumentRecord, first_decided_at: str
 
 
 def _restore_refuted_answer(document: DocumentRecord) -> DocumentRecord:
-    """Return the document with the answer that its audit judged, as of the time of the audit."""
+    """Return the document with the answer its audit judged, as of that audit's time."""
     review, stratum = document.reviews[0], document.stratum
     document_type = review.labels_before.dominant_type if review.labels_before else None
     return replace(

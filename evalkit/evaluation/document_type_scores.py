@@ -138,7 +138,7 @@ def score_document_types(study: Study) -> DocumentTypeMetrics:
 def estimate_cohen_kappa(
     first_types: Sequence[str | None], second_types: Sequence[str | None], weights: Sequence[float] | None = None
 ) -> Estimate:
-    """Estimate Cohen's kappa of two answers to the same cases, by bootstrap over the cases.
+    """Estimate Cohen's kappa of two answers by bootstrap over their common cases.
 
     >>> [round(number, 2) for number in estimate_cohen_kappa(["Note", "Other"] * 20, ["Note", "Other"] * 19 + ["Note"] * 2)[:3]]
     [0.95, 0.72, 1.0]

@@ -1,4 +1,4 @@
-"""The dossier for an AI committee: one HTML file with all its numbers and what they rest on.
+"""The dossier for an AI committee: one HTML file with all numbers and their basis.
 
 The file contains the digests of all record files. With them every number can be computed again from the folder as it was,
 and each change of the file or of a record can be named.
@@ -91,7 +91,7 @@ _REMEDY = "Compare it with the paper copy or with the file that was handed over,
 
 
 class DossierBasis(StrictRecord):
-    """What a dossier was made from: enough to make it again from the same records."""
+    """Basis of a dossier: enough to make it again from the same records."""
 
     schema_version: int = SCHEMA_VERSION
     made_at: str
@@ -115,7 +115,7 @@ class DossierBasis(StrictRecord):
 def write_dossier(
     output_folder: OutputFolder, html_path: Path, settings: Settings, *, made_at: str
 ) -> EvaluationReport:
-    """Write the dossier of an output folder, and record in the folder's log that it was made.
+    """Write an output folder's dossier, and record it in the folder's log.
 
     ``made_at`` is ISO 8601 in UTC. UsageError if the file cannot be written; StoreError.
     """
@@ -160,7 +160,10 @@ def _describe_settings(settings: Settings) -> dict[str, str]:
 
 
 def render_dossier(report: EvaluationReport, basis: DossierBasis) -> str:
-    """Render the dossier as HTML; its seal is the SHA-256 of the whole file, with zeros for the seal."""
+    """Render the dossier as HTML.
+
+    Its seal is the SHA-256 of the whole file, with zeros for the seal.
+    """
     basis_json = basis.model_dump_json().replace("<", "\\u003c")
     template = load_template_environment().get_template("dossier.html.j2")
     html = template.render(report=report, basis=basis, basis_json=basis_json, seal=_BLANK_SEAL)
@@ -276,7 +279,7 @@ def _describe_additions(changes: FolderChanges, *, is_logged: bool) -> Iterator[
 
 
 def _compare_numbers(stated: Any, computed: Any, place: str = "") -> Iterator[str]:
-    """Yield a sentence for each number or text of the block of numbers that differs from the computed one."""
+    """Yield a sentence for each number or text that differs from the computed one."""
     if isinstance(stated, dict) and isinstance(computed, dict) and stated.keys() == computed.keys():
         for key in stated:
             yield from _compare_numbers(stated[key], computed[key], f"{place}, {key}" if place else key)
@@ -481,7 +484,10 @@ def _build_validation_section(study: Study) -> EvaluationSection:
 def _iterate_strata(
     documents: Sequence[DocumentRecord],
 ) -> Iterator[tuple[StratumKey | None, list[DocumentRecord]]]:
-    """Yield stratum and documents, largest first; None for unreadable ones and, last, for the smallest strata."""
+    """Yield each stratum and its documents, largest first.
+
+    The stratum is None for unreadable documents and, last, for the smallest strata.
+    """
     documents_by_stratum = group_by(documents, lambda document: document.stratum)
     ranked = sorted(documents_by_stratum.items(), key=lambda item: (-len(item[1]), str(item[0])))
     yield from ranked[:_MAX_STRATA]
@@ -515,7 +521,7 @@ def _describe_stratum(
 
 
 def _list_certified_strata(study: Study, events: Sequence[LoggedEvent]) -> tuple[list[str], list[str]]:
-    """List the strata whose certificate the records still prove, and those that the next run withdraws."""
+    """List strata with a certificate still proven, and those the next run withdraws."""
     newest = {event.stratum: event for event in _select_events(events, *_CERTIFICATE_KINDS)}
     strata: tuple[list[str], list[str]] = [], []
     for stratum, event in sorted(newest.items()):

@@ -1,7 +1,8 @@
-"""Brakes: strata whose audits show a rising error rate send everything to audit, until they are certified again.
+"""Brakes: strata with a rising audited error rate send everything to audit.
 
-``pipeline/drift`` has the detector; this module applies it to a study and records what follows in the event log. Nothing
-but wrong answers brake a stratum, so that documents that look unusual and are right never do.
+They do so until they are certified again. ``pipeline/drift`` has the detector; this module applies it to a study and
+records what follows in the event log. Nothing but wrong answers brake a stratum, so that documents that look unusual
+and are right never do.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from evalkit.store import OutputFolder, hash_canonical_json
 
 @dataclass(frozen=True)
 class StratumDrift:
-    """What the audits of one stratum say about its error rate over time."""
+    """Evidence from the audits of one stratum about its error rate over time."""
 
     stratum: str
     """Main type and source folder of the documents."""
@@ -142,7 +143,7 @@ def _compute_drift(
 def record_brake_changes(
     output_folder: OutputFolder, study: Study, now: str, settings: CertificateSettings | None = None
 ) -> Study:
-    """Log new brakes, and releases of strata that are certified again; return the study with them.
+    """Log new brakes and releases of recertified strata; return the study with them.
 
     A stratum is released when a certificate covers the documents that it accepted since the brake. The caller holds the
     run lock. ``now`` is ISO 8601 in UTC.
@@ -164,7 +165,10 @@ def record_brake_changes(
 
 
 def _find_releasing_certificate(stratum: str, certificates: Sequence[Certificate]) -> Certificate | None:
-    """Return a certificate of the stratum; None unless all of its newest versions are certified."""
+    """Return a certificate that releases the stratum, else None.
+
+    All of the stratum's newest versions must be certified.
+    """
     own_certificates = [
         certificate for certificate in certificates if certificate.stratum.startswith(stratum + STRATUM_SEPARATOR)
     ]

@@ -156,7 +156,7 @@ def _compute_caught_share(
     errors: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float64],
 ) -> float:
-    """Compute the share of the weighted errors among the riskiest pages; NaN without errors."""
+    """Compute the weighted share of errors on the riskiest pages; NaN without errors."""
     if not (errors * weights).any():
         return float("nan")
     order = np.argsort(-risks, kind="stable")

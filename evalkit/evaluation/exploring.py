@@ -248,7 +248,10 @@ def _name_bin(low: float, high: float) -> str:
 
 
 def _name_rules(frame: pd.DataFrame) -> list[str]:
-    """Name each row's rule by its code, after the agent if the code does not begin with it."""
+    """Name each row's rule by its code.
+
+    The agent comes first, unless the code begins with it.
+    """
     return [
         code if code.lower().startswith(f"{agent}-".lower()) else f"{agent} {code}"
         for agent, code in zip(frame["agent"], frame["code"], strict=True)

@@ -1,4 +1,4 @@
-"""Monitoring of field extraction over all documents of an output folder, as tables.
+"""Monitoring of field extraction over all documents of a folder, as tables.
 
 Source: specification 002, section 8. The figures come from the stored extractions, and from the fields that experts
 checked. Reports and forms without a decision are left out.

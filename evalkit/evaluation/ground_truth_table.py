@@ -171,7 +171,7 @@ def load_ground_truth(output: Path | str, level: TableLevel = "document", *, sil
 
 
 def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False) -> FolderGroundTruth:
-    """Read the classification ground truth of an output folder, or of an export as FHIR.
+    """Read the classification ground truth of an output folder or a FHIR export.
 
     Records of other tasks are skipped. ``include_silver`` adds AUTO_ACCEPTED records. Files that cannot be read are
     listed in ``problems``.

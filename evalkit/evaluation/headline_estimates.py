@@ -105,7 +105,10 @@ class HeadlineEstimate:
 
     @property
     def estimate(self) -> Estimate:
-        """Estimated mean over all documents like these: the archive is a sample of what its sources send."""
+        """Estimated mean over all documents like these.
+
+        The archive is a sample of what its sources send.
+        """
         return widen_to_process(self.archive_estimate, self.population_size)
 
 

@@ -88,7 +88,7 @@ def estimate_proportion(successes: float, trials: float, confidence_level: float
 
 
 def widen_to_process(estimate: Estimate, population_size: int) -> Estimate:
-    """Widen the interval of a mean over an archive to that over all documents like its own.
+    """Widen the interval of an archive's mean to that of all similar documents.
 
     The archive is itself a sample of what its sources send. Its exact interval as a sample of ``population_size``
     documents is added in quadrature to the archive's own, which is a point if the truth of each document is known. So

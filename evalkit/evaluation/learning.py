@@ -1,4 +1,4 @@
-"""Learn a site's own weights from its experts' answers, and judge them on later files.
+"""Learn a site's weights from experts' answers, and judge them on later files.
 
 The challenger learns from blind answers and corrections until a cut-off, and is compared with the weights in force, the
 champion, on files that were answered later. An answer is learned only if the other weeks support it, and a week or
@@ -94,7 +94,7 @@ class AnsweredFile(NamedTuple):
 
 
 class FileOutcome(NamedTuple):
-    """What the program makes of a file."""
+    """Program's answer about a file, and if it was accepted."""
 
     dominant_type: str | None
     segments: tuple[TypedPageRange, ...]
@@ -145,7 +145,7 @@ class Challenge:
 
 
 class LearnedWeights(NamedTuple):
-    """What a challenger learned until the cut-off."""
+    """Weights that a challenger learned until the cut-off."""
 
     weights_json: Mapping[str, object]
     """Contents of a ``weights.json``."""
@@ -160,7 +160,7 @@ class LearnedWeights(NamedTuple):
 def learn_weights(
     files: Sequence[AnsweredFile], groups: Sequence[int], champion: EmbeddedModelWeights, letterhead_salt: str
 ) -> LearnedWeights:
-    """Learn a challenger from answered files; ``groups`` are those of ``number_groups``."""
+    """Learn a challenger from answered files; ``groups`` as by ``number_groups``."""
     documents = [
         document for file, group in zip(files, groups, strict=True) for document in file.iter_site_documents(str(group))
     ]
@@ -249,7 +249,10 @@ def number_groups(files: Sequence[AnsweredFile]) -> list[int]:
 
 
 def _keep_surest_identifiers(features: GroupingFeatures) -> GroupingFeatures:
-    """Keep a file's patient keys; without any, names and numbers, which several patients may share."""
+    """Keep a file's patient keys, or else its names and numbers.
+
+    Several patients may share names and numbers.
+    """
     keys = {(kind, value) for kind, value in features.patient_identifiers if kind == "key"}
     others = {(kind, value) for kind, value in features.patient_identifiers if kind != "date_of_birth"}
     return replace(features, patient_identifiers=frozenset(keys or others))
@@ -321,7 +324,7 @@ JudgedFile = tuple[AnsweredFile, FileOutcome, FileOutcome]
 
 
 def _leave_out_suspicious_judges(pairs: Sequence[JudgedFile]) -> tuple[list[JudgedFile], list[LeftOut]]:
-    """Leave out weeks and reviewers that contradict both weights more often than others do."""
+    """Leave out weeks and reviewers that contradict both weights unusually often."""
     is_supported = np.array(
         [file.dominant_type in {first.dominant_type, second.dominant_type} for file, first, second in pairs], dtype=bool
     )
@@ -336,7 +339,7 @@ def _leave_out_suspicious_judges(pairs: Sequence[JudgedFile]) -> tuple[list[Judg
 
 
 def judge_outcomes(pairs: Sequence[JudgedFile], *, max_p_value: float) -> tuple[dict[str, EventFact], list[str]]:
-    """Compare both on later files; return the figures and the obstacles to a promotion.
+    """Compare both on later files; return figures and obstacles to a promotion.
 
     Figures are weighted to all files. Obstacles: no significantly fewer wrong answers, more wrong answers accepted, or a
     gain that rests on one reviewer or week.

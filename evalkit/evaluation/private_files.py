@@ -1,4 +1,4 @@
-"""Files that only their owner may read, replaced atomically: file mode 0600, folder mode 0700.
+"""Files only their owner may read (0600, folders 0700), replaced atomically.
 
 Everything that evalkit writes for a person may identify patients.
 """

@@ -123,7 +123,7 @@ def _build_production_type_row(type_name: str, labelled_documents: Sequence[Docu
 
 
 def compare_program_with_production(study: Study) -> PairedAccuracy:
-    """Compare production (A) with the program (B) on the documents with known truth and both answers.
+    """Compare production (A) with the program (B) where truth and both answers exist.
 
     Source: McNemar's exact test; the documents are no random selection of all.
     """

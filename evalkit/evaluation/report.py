@@ -675,7 +675,7 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
 
 
 def _plot_rules(rule_table: pd.DataFrame) -> list[EvaluationFigure]:
-    """Plot how often the rules are right, and if the reviews that they alone caused were needed."""
+    """Plot how often rules are right, and if reviews only they caused were needed."""
     ranked = rule_table.sort_values(["wrong", "raised"], ascending=False, kind="stable")
     judged = ranked[ranked["judged"] > 0].head(_MAX_PLOTTED_RULES).to_dict("records")
     sole = ranked[ranked["alone"] > 0].head(_MAX_PLOTTED_RULES).to_dict("records")
@@ -835,7 +835,10 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
 
 
 def tabulate_expert_agreement(expert_agreement: reviewer_performance.ExpertAgreement) -> pd.DataFrame:
-    """Tabulate how far first and second opinions agree. Columns: ``measure``, ``value``."""
+    """Tabulate how far first and second opinions agree.
+
+    Columns: ``measure``, ``value``.
+    """
     rows = [
         ("pairs", len(expert_agreement.pair_table)),
         ("same type", expert_agreement.type_agreement),

@@ -47,7 +47,7 @@ class ReviewYield(NamedTuple):
 
 
 def measure_review_yield(study: Study) -> ReviewYield:
-    """Measure what the experts' minutes on escalated documents found, and what was missed."""
+    """Measure what experts' minutes on escalated documents found, and what was missed."""
     decided = [
         (document, review)
         for document in study.documents
@@ -84,7 +84,7 @@ def _is_changed(review: ReviewRecord) -> bool:
 
 
 def _estimate_minutes_per_error(minutes: Sequence[float], is_changed: Sequence[bool]) -> Estimate:
-    """Estimate the minutes for each error: the inverse of a bootstrapped ratio of sums."""
+    """Estimate the minutes per error as the inverse of a bootstrapped ratio of sums."""
     timed = [pair for pair in zip(minutes, is_changed, strict=True) if pair[0] > 0]
     minutes_spent, error_counts = np.array(timed, dtype=float).reshape(-1, 2).T
     if not error_counts.any():
@@ -105,7 +105,7 @@ def _estimate_minutes_per_error(minutes: Sequence[float], is_changed: Sequence[b
 
 
 def _has_error_outside_doubts(document: DocumentRecord, review: ReviewRecord) -> bool:
-    """Return True if the expert changed a page's type or boundary that was in no doubt."""
+    """Return True if the expert changed a page's undoubted type or boundary."""
     before = review.labels_before or DocumentLabels(None)
     after = review.labels_after or DocumentLabels(None)
     page_count = max((end for _, end, _ in (*before.segments, *after.segments)), default=0)

@@ -64,7 +64,7 @@ class PairedAccuracy:
         return self.only_a_right + self.only_b_right
 
     def describe_winner(self, name_a: str = "A", name_b: str = "B") -> str:
-        """Return a sentence saying which answer is right more often, or that none is shown to be."""
+        """Say in a sentence which answer is right more often, or that none is shown to be."""
         if self.discordant_count < _MIN_DISCORDANT_COUNT:
             return (
                 f"too few to tell: exactly one answer is right on {self.discordant_count} documents, "
@@ -649,7 +649,10 @@ def _has_exact_segments(agent_labels: DocumentLabels | None, true_segments: Sequ
 
 
 def _determine_truth_origin(document_a: DocumentRecord, document_b: DocumentRecord) -> str:
-    """Say whose reviews supply the truth; of two runs of one folder, those whose answer the experts saw."""
+    """Say whose reviews supply the truth.
+
+    Of two runs of one folder: those whose answer the experts saw.
+    """
     known = [document for document in (document_a, document_b) if document.truth is not None]
     if any(document.truth is not None and document.truth.source == "GOLD" for document in known):
         return "given"

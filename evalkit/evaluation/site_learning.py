@@ -1,4 +1,4 @@
-"""Proposals of a site's own weights from an output folder; their promotion and reversal."""
+"""Proposals of a site's own weights; their promotion and reversal."""
 
 from __future__ import annotations
 
@@ -128,7 +128,10 @@ async def _decide_files(
 
 
 def promote_proposal(output_folder: OutputFolder, *, promoted_by: str, promoted_at: str) -> LoggedEvent:
-    """Put the newest proposal in force and record it. UsageError if it may not be promoted."""
+    """Put the newest proposal in force and record it.
+
+    UsageError if it may not be promoted.
+    """
     with output_folder.hold_run_lock():
         file_names = list_numbered_files_or_raise_on_gap(output_folder, SITE_WEIGHTS_FOLDER, site_weights_file_name)
         if not file_names:
@@ -151,7 +154,7 @@ def promote_proposal(output_folder: OutputFolder, *, promoted_by: str, promoted_
 
 
 def revert_promotion(output_folder: OutputFolder, *, reverted_by: str, reverted_at: str) -> LoggedEvent:
-    """Take the newest promotion back and record it; the weights before it are in force."""
+    """Revert the newest promotion, record it, and put the earlier weights in force."""
     with output_folder.hold_run_lock():
         promotions = find_promotions_in_force(output_folder)
         if not promotions:
@@ -191,7 +194,7 @@ def _find_inattentive_reviewers(study: Study) -> list[str]:
 def _read_answered_files(
     output_folder: OutputFolder, study: Study, distrusted: frozenset[str], *, allow_simulated: bool
 ) -> tuple[list[AnsweredFile], list[LeftOut]]:
-    """Read the files whose type an expert vouches for, and say which answers are left out."""
+    """Read files with types that experts vouch for; say which answers are left out."""
     answered_files: list[AnsweredFile] = []
     excluded: dict[tuple[str, str], int] = defaultdict(int)
     for document in study.documents:
@@ -233,7 +236,7 @@ def _has_own_type(labels: DocumentLabels) -> bool:
 
 
 def _is_undecided(document: DocumentRecord) -> bool:
-    """Return True if the newest answers of two readers differ and there is no adjudication."""
+    """Return True if two readers' newest answers differ without an adjudication."""
     types_by_case = {
         review.case_id: review.labels_after.dominant_type for review in document.reviews if review.labels_after
     }

@@ -295,7 +295,10 @@ class Study:
 
     @cached_property
     def version_labels(self) -> Mapping[tuple[str, ...], str]:
-        """Short name of each combination of reader, model and versions: ``V1``, ``V2`` … in order of use."""
+        """Short name of each combination of reader, model and versions.
+
+        They are ``V1``, ``V2`` … in order of use.
+        """
         first_use: dict[tuple[str, ...], str] = {}
         for document in self.documents:
             if document.stratum:
@@ -723,7 +726,7 @@ class _StudyReader:
         )
 
     def _read_bundle_properties(self, doc_id: str) -> dict[str, Any]:
-        """Read source, sender, language, form and patients; empty if the bundle is damaged."""
+        """Read source, sender, language, form and patients; empty if damaged."""
         try:
             bundle = self.output_folder.read_json(bundle_file_name(doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION)
             persons = group_stored_pages_by_person(bundle)
@@ -826,7 +829,7 @@ _FORM_BY_STATUS = {"text": "text", "blank": ""}
 
 
 def _find_commonest(names: Iterable[str | None]) -> str:
-    """Return the name that occurs most often, of equals the first; empty if there is none."""
+    """Return the commonest name, of equals the first; empty if there is none."""
     return next((name for name, _ in Counter(filter(None, names)).most_common(1)), "")
 
 
@@ -969,7 +972,10 @@ def _attach_expert_verdicts(
 
 @lru_cache(maxsize=64)  # most documents of a run share their versions
 def _flatten_versions(versions_json: str) -> Mapping[str, str]:
-    """Return versions by what they are of: ``model``, ``model v2``, ``prompt Merged_Verifier``, ``evalkit``."""
+    """Return the versions by component.
+
+    For example ``model``, ``model v2``, ``prompt Merged_Verifier`` or ``evalkit``.
+    """
     flat_versions: dict[str, str] = {}
     for name, value in json.loads(versions_json).items():
         parts = value if isinstance(value, dict) else {"": value}

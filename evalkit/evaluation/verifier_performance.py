@@ -95,7 +95,7 @@ _CASE_COUNTS = (
 
 
 def tabulate_rule_cases(study: Study) -> pd.DataFrame:
-    """Tabulate what each rule raised about each document, one row per document and rule.
+    """Tabulate what each rule raised about each document, one row for each pair.
 
     Columns: ``position`` of the document in the study, ``agent``, ``code``, ``origin``, and the counts of
     :func:`tabulate_rule_performance`, of this document alone.
@@ -128,7 +128,7 @@ def _count_rule_case(
 
 
 def summarise_rule_cases(cases: pd.DataFrame, *, payoff_share: float = PAYOFF_SHARE) -> pd.DataFrame:
-    """Summarise rows of :func:`tabulate_rule_cases` by rule; see there for the columns."""
+    """Summarise the rows of :func:`tabulate_rule_cases` by rule."""
     sums = (
         cases.astype(dict.fromkeys(_CASE_COUNTS, float)).groupby(["agent", "code", "origin"])[list(_CASE_COUNTS)].sum()
     )

@@ -102,7 +102,7 @@ def normalise_margin_status(text: str) -> str | None:
 
 
 def _find_margin_state(text: str) -> str | None:
-    """Find the gravest state of the margins in a text: positive, indeterminate, close or negative."""
+    """Find the gravest margin state: positive, indeterminate, close or negative."""
     states = {
         _find_sentence_margin_state(sentence)
         for sentence in get_pattern("joined_lines").split(get_pattern("no_margin").sub("", text) or text)

@@ -315,7 +315,7 @@ def _canonicalise_stain(name: str) -> str:
 
 
 def _find_subject(kind: str, text: str, reading: _Reading) -> str:
-    """Return a laboratory result's test, a size's lesion, or a heading's first words; empty if there is none."""
+    """Return a result's test, a size's lesion or a heading's first words, else empty."""
     if kind in _SECTION_KINDS:
         body = text[reading.end : reading.end + _MAX_QUOTE].lstrip()
         return _squeeze(body.partition("\n")[0])[:_FIRST_LETTERS]
@@ -382,9 +382,10 @@ def find_unread_items(
 def find_doubted_values(
     items: Sequence[CountedItem], fields: Mapping[str, FieldValue], template: FieldTemplate
 ) -> tuple[EvaluationIssue, ...]:
-    """Find values that the report contradicts, or prints only as something else: a relative's variant, a former size.
+    """Find values that the report contradicts, or prints only as something else.
 
-    ``field`` of an issue is the name of the value: ``margins``, ``ihcMarkers.ER``.
+    For example a relative's variant, or a former size. ``field`` of an issue is the name of the value: ``margins``,
+    ``ihcMarkers.ER``.
     """
     return tuple(
         EvaluationIssue("major", name, description)
@@ -397,7 +398,7 @@ def find_doubted_values(
 def _iter_asked_kinds(
     items: Sequence[CountedItem], fields: Mapping[str, FieldValue], template: FieldTemplate
 ) -> Iterator[tuple[str, TemplateField, list[CountedItem], dict[str, FieldValue]]]:
-    """Yield each counted kind that a field asks for: kind, field, its items, and the field's values."""
+    """Yield each counted kind a field asks for: kind, field, items, field's values."""
     for kind, kind_items in group_by(items, lambda item: item.kind).items():
         if field := template.get_field(_load_tables().kinds[kind]["field"]):
             yield (
@@ -445,7 +446,10 @@ def _list_unread_items(kind: str, items: Sequence[CountedItem], values: Mapping[
 
 
 def _make_key(item: CountedItem) -> str:
-    """Return what makes two items the same: a variant's letters and digits, a size in millimetres, a stain."""
+    """Return the key by which items are the same.
+
+    A variant's letters and digits, a size in millimetres, or a stain.
+    """
     if item.kind == "variant":
         return item.state if item.name == "event" else _canonicalise_variant(item.text)
     if item.kind == "measurement":
@@ -481,7 +485,7 @@ def _squeeze(text: str) -> str:
 
 
 def _canonicalise_variant(text: str) -> str:
-    """Return a variant's letters and digits in one spelling: ``p.(Gly12Asp)`` is ``G12D``."""
+    """Return a variant in one spelling: ``p.(Gly12Asp)`` is ``G12D``."""
     short = _AMINO_ACID.sub(lambda match: _AMINO_ACIDS[match[0]], text)
     short = re.sub(
         r"(?<=\d)[OoIlSB]+(?=[\d>_+-])|(?<=\d)[OoIlSB]{2,}", lambda match: match[0].translate(_MISREAD_DIGITS), short
@@ -492,7 +496,7 @@ def _canonicalise_variant(text: str) -> str:
 
 
 def _measure(text: str) -> tuple[float, ...]:
-    """Return a size's dimensions in millimetres; numbers without a unit take the next unit."""
+    """Return a size in millimetres; a number without a unit takes the next unit."""
     sizes: list[float] = []
     scale = 1.0
     for number, unit in reversed(_get_pattern("size").findall(text)):
@@ -532,7 +536,7 @@ def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: F
 
 
 def _has_side_of_its_own(items: Sequence[CountedItem], text: str) -> bool:
-    """Return True if a text names a side, or gives a lesion or a size one, that the rest of the report does not."""
+    """Return True if only this text names a side, or gives a lesion or size one."""
     own = Counter((reading.name, reading.state) for reading in _read_items("side", _split_statements(text)))
     counts = Counter((item.name, item.state) for item in items)
     sides = {state for name, state in own if name == "side"}
@@ -557,7 +561,9 @@ def _is_before_another_date(items: Sequence[CountedItem], date: str) -> bool:
 
 
 def _is_impossible_variant(_items: Sequence[CountedItem], text: str) -> bool:
-    """Return True if a variant has two changes of a level, or its coding change cannot make its protein change.
+    """Return True if a variant's changes cannot belong together.
+
+    It has two changes of a level, or its coding change cannot make its protein change.
 
     >>> [_is_impossible_variant((), f"KRAS c.35G>A p.{change}") for change in ("Gly12Asp", "(G12D)", "Gly12Val", "Gly13Asp")]
     [False, False, True, True]
@@ -588,7 +594,7 @@ _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
 
 
 def _find_contradiction(kind: str, items: Sequence[CountedItem], name: str, value: FieldValue) -> CountedItem | None:
-    """Return the first present item whose state the value cannot have; None if there is none."""
+    """Return the first present item whose state the value cannot have, else None."""
     table = _load_tables().kinds[kind]
     prefix = f"{name.partition('.')[2]}: " if kind == "biomarker" else table.get("prefix", "")
     own = _read_items(kind, _split_statements(f"{prefix}{value.value}"))

@@ -118,7 +118,7 @@ class ReliabilityLoopResult:
 
 
 def has_fields_to_judge(template: FieldTemplate) -> bool:
-    """Return True if the template asks for more than the text, its date and its author."""
+    """Return True if the template asks for more than text, date and author."""
     needs = (FieldNeed.REQUIRED, FieldNeed.IMPORTANT)
     return any(field.reader != "whole_text" for field in template.get_fields_by_need(*needs))
 
@@ -226,7 +226,7 @@ class ReliabilityLoop:
 
 
 def keep_proven_values(attempt: ClinicalAttempt, earlier: LoopIteration) -> ClinicalAttempt:
-    """Return the attempt with the values that the earlier evaluation had no doubt about.
+    """Return the attempt with the values that the earlier evaluation did not doubt.
 
     A kept value replaces another reading of its name. Of the other readings of a repeated field, those are added that
     are new. Issues about claims that a kept value replaces are dropped.
@@ -434,7 +434,10 @@ def _build_issue(issue: EvaluationIssue, iteration: LoopIteration, template: Fie
 
 
 def _collect_place_facts(value: FieldValue | None) -> dict[str, int]:
-    """Collect the pages of an ambiguous value's first two readings, if places state them."""
+    """Collect the pages of an ambiguous value's first two readings.
+
+    Only if places state them.
+    """
     place = next((place for place in value.places if place.value in value.candidates[1:2]), None) if value else None
     return {"reading_page": value.page, "second_page": place.page} if value and value.page and place else {}
 

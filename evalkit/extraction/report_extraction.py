@@ -158,7 +158,10 @@ def _build_type_issue(report: ReportPageRange) -> Issue:
 
 
 def _iter_patient_issues(pages: Sequence[Page], report: ReportPageRange) -> Iterator[Issue]:
-    """Yield an issue for each page that may be about another patient than the first page with a patient."""
+    """Yield an issue for each page that may be about another patient than the first.
+
+    The first patient is that of the first page with one.
+    """
     identities = list(filter(None, map(get_page_patient_identity, pages)))
     for identity in identities[1:]:
         first, comparison = identities[0], compare_page_patients(identities[0], identity)

@@ -239,7 +239,10 @@ def _build_absent_value_and_issue(
 
 
 def build_agent_failure(agent: Agent, reason: str | None, remedy: str) -> Issue:
-    """Build the issue that a model gave no usable answer; ``remedy``: what a person can do instead."""
+    """Build the issue that a model gave no usable answer.
+
+    ``remedy``: what a person can do instead.
+    """
     return Issue.create(
         agent,
         f"{agent.upper()}-AGENT-FAILED",
@@ -250,7 +253,7 @@ def build_agent_failure(agent: Agent, reason: str | None, remedy: str) -> Issue:
 
 
 def extract_passage(page: Page, start: int, end: int) -> str:
-    """Return the value's line, with at most 120 characters on either side of the value."""
+    """Return the value's line, at most 120 characters on either side of the value."""
     first = max(page.text.rfind("\n", 0, start) + 1, start - _CONTEXT_CHARACTERS)
     line_end = page.text.find("\n", end)
     last = min(len(page.text) if line_end < 0 else line_end, end + _CONTEXT_CHARACTERS)

@@ -1,4 +1,4 @@
-"""Words that change a quote's meaning, from ``difference.toml``, and patterns of text."""
+"""Words that change a quote's meaning (``difference.toml``), and text patterns."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ _DOUBLE_HYPHEN = re.compile(r"(?<=\w)-{2,3}(?=\w)")
 
 
 def _fold_to_plain_ascii(text: str) -> str | None:
-    """Fold quotes and bullets of a text that has no other special characters; None for other texts."""
+    """Fold quotes and bullets of a text; None if it has other special characters."""
     plain_text = text if is_plain_ascii(text) else text.translate(_ASCII_FOLDS)
     return plain_text if plain_text.isascii() and _NUMBER_GAP_MARK not in plain_text else None
 

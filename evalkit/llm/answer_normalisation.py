@@ -1,4 +1,4 @@
-"""Lossless normalisation of a JSON answer to the shape that its JSON Schema describes.
+"""Lossless normalisation of a JSON answer to the shape of its JSON Schema.
 
 The same rules apply to supplied classifications and to the answers of language models in every role (contract, ruling
 23): wrappers are removed, and other spellings of keys and enum values, numbers as text and lists of one member are
@@ -49,7 +49,7 @@ _MEMBER_KEYS = ("document_type", "segment_index", "field", "name")
 
 
 class AnswerShapeError(ValueError):
-    """An answer has not the shape of its schema; the message quotes nothing of the answer."""
+    """Answer without the shape of its schema; the message quotes nothing of it."""
 
 
 @cache_until_types_change
@@ -164,7 +164,10 @@ class _Normaliser:
         return normalise_kind(json_value, rules, place) if normalise_kind else json_value
 
     def _resolve(self, schema: Mapping[str, Any]) -> _Rules:
-        """Follow references, and separate null from the one other type; several types allow any value."""
+        """Follow references, and separate null from the one other type.
+
+        Several types allow any value.
+        """
         if reference := schema.get("$ref"):
             return self._resolve(self._root_schema["$defs"][reference.rpartition("/")[2]])
         kinds = schema.get("type")
@@ -207,9 +210,10 @@ class _Normaliser:
     def _convert_object_to_list(
         self, members_by_key: dict[str, Any], member_rules: _Rules, place: str, *, is_required: bool
     ) -> Any:
-        """Read an object by types, numbers or names as a list; for an optional list, read a lone member.
+        """Read an object keyed by types, numbers or names as a list.
 
-        The key becomes a field of each member. Any other object is returned unchanged.
+        For an optional list, read a lone member. The key becomes a field of each member. Any other object is returned
+        unchanged.
         """
         keyed_members = self._read_keyed_members(members_by_key, member_rules)
         if keyed_members:
@@ -404,13 +408,19 @@ def _find_wrapped_answers(
 def _refuse_further_answers(
     members: Sequence[Any], fields: tuple[str, ...], markers: frozenset[str], depth: int
 ) -> None:
-    """Raise AnswerShapeError if a member of an answer is an answer too, which may say otherwise."""
+    """Raise AnswerShapeError if a member of an answer is an answer too.
+
+    It may say otherwise.
+    """
     if depth >= 0 and any(_find_wrapped_answers(members, fields, markers, depth)):
         raise AnswerShapeError("it contains an answer inside of another answer")
 
 
 def _require_fields(fields: dict[str, Any], names: Sequence[str], prefix: str, *, has_unread_objects: bool) -> None:
-    """Raise AnswerShapeError if a field is missing, or empty because its members have an unknown key."""
+    """Raise AnswerShapeError if a field is missing.
+
+    Also if it is empty because its members have an unknown key.
+    """
     for name in names:
         if name not in fields:
             _refuse(f"{prefix}{name}", "is missing")

@@ -14,7 +14,7 @@ _FAILURES_BEFORE_OPENING = 5
 
 
 def name_model(model_name: str, message: str) -> str:
-    """Return a failure's message with the model's name, which some providers leave out.
+    """Add the model's name to a failure's message if the provider left it out.
 
     >>> name_model("gemini:m", "Gemini is out of quota"), name_model("openai:m", "openai:m is out of quota")
     ('gemini:m: Gemini is out of quota', 'openai:m is out of quota')

@@ -218,7 +218,7 @@ class LanguageModel:
     async def _raise_unless_test_question_is_taken(
         self, pending_question: PendingQuestion[AnswerT], error: ModelCallError
     ) -> None:
-        """Raise ModelSetupError, or RunStopped after several in a row, if the setup is wrong.
+        """Raise ModelSetupError if the setup is wrong; RunStopped after several in a row.
 
         A request has failed by its own size or content if a test question with the same schema is taken. A wrong key or
         name, and missing credit, need no test.
@@ -465,7 +465,7 @@ _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
 
 
 def _require_end(text: str) -> None:
-    """Raise AnswerTextError if words follow the JSON, which may begin a second thought."""
+    """Raise AnswerTextError if words follow the JSON: they may be a second thought."""
     if not _ENDS_LIKE_JSON.search(text):
         raise AnswerTextError("it is cut off")
 

@@ -110,7 +110,10 @@ class DocumentQuestion(Question[AnswerT]):
 
     @property
     def system_instruction(self) -> str:
-        """Rules about documents, equal for all roles, so that a provider can cache them with the document."""
+        """Rules about documents, the same for all roles.
+
+        So a provider can cache them with the document.
+        """
         return fill_prompt_template("System_Instruction")
 
 
@@ -158,7 +161,7 @@ class Answer(Generic[AnswerT]):
 
 
 def list_normalisation_changes(answers: Iterable[Answer[Any]]) -> tuple[str, ...]:
-    """List the harmless changes that were needed to read answers, each with its role, once."""
+    """List the harmless changes needed to read answers, each with its role, once."""
     return tuple(
         sorted({f"{answer.question.role}: {change}" for answer in answers for change in answer.normalisation_changes})
     )

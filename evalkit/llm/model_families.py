@@ -52,7 +52,7 @@ class Fact(StrictRecord, Generic[FactT]):
 
 
 class ModelFacts(StrictRecord):
-    """What is known about a model; ``model_families.toml`` explains the fields."""
+    """Known facts about a model; ``model_families.toml`` explains the fields."""
 
     temperature: Fact[bool] | None = None
     thinking: Fact[int | str] | None = None
@@ -138,7 +138,9 @@ def load_model_family_table() -> ModelFamilyTable:
 
 
 def find_model_facts(provider_and_model: str, context_tokens: int | None = None) -> ModelFacts:
-    """Return what is known about a model; of each fact, the first row that fits and states it counts.
+    """Return the known facts about a model.
+
+    Of each fact, the first row that fits and states it counts.
 
     ``context_tokens``: the context that the site's own server is set to; None: what the table says.
 

@@ -49,7 +49,7 @@ def fill_prompt_template(prompt_name: str, **variables: str) -> str:
 
 
 def describe_pictures(prompt_name: str, page_numbers: Sequence[int]) -> str:
-    """Return the named prompt about the pages whose pictures are sent; empty if none are."""
+    """Return the named prompt about the pages sent as pictures; empty if none are."""
     page_list = ", ".join(f"page {page_number}" for page_number in page_numbers)
     return "\n" + fill_prompt_template(prompt_name, pages=page_list) if page_numbers else ""
 
@@ -65,7 +65,7 @@ def compute_prompt_versions(prompts_folder: str | None = None) -> dict[str, str]
 
 @contextmanager
 def use_own_prompts(prompts_folder: str | None) -> Iterator[None]:
-    """Fill in the prompts of a site's folder instead of the shipped ones, in this task and those it starts."""
+    """Use the prompts of a site's folder in this task and those it starts."""
     token = _OWN_PROMPTS.set(load_own_prompts(prompts_folder))
     try:
         yield

@@ -1,6 +1,7 @@
-"""The optional parts of requests: sent as the model's family allows, left out once a server refuses them.
+"""Optional parts of requests, sent as the model's family allows.
 
-A refusal costs one call. What was refused is remembered as long as the provider lives, and logged once.
+They are left out once a server refuses them. A refusal costs one call. What was refused is remembered as long as the
+provider lives, and logged once.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ class RequestOptions(NamedTuple):
         return self.answer_modes[0]
 
     def find_refused_option(self, refusal: str) -> tuple[str, RequestOptions] | None:
-        """Return the name of the option that a refusal names, and the options without it; None if it names none."""
+        """Return the option that a refusal names, and the options without it.
+
+        None if it names none.
+        """
         candidates: tuple[tuple[str, str, bool, dict[str, Any]], ...] = (
             ("temperature", "temperature", self.has_temperature, {"has_temperature": False}),
             ("thinking level", "thinking|reasoning|effort", self.has_thinking, {"has_thinking": False}),
@@ -68,7 +72,7 @@ class RequestOptions(NamedTuple):
 
 
 class RequestFitter:
-    """Fits requests to a model: by the facts of its family, and by what its server has refused."""
+    """Fitter of requests to a model, by its family's facts and its server's refusals."""
 
     def __init__(self, model_name: str, facts: ModelFacts) -> None:
         """Start with everything that the facts allow."""
@@ -83,9 +87,10 @@ class RequestFitter:
         )
 
     def require_readable(self, request: Request) -> None:
-        """Raise ModelCallError if the model cannot read the request: LLM-CONTEXT, or LLM-REQUEST for pictures.
+        """Raise ModelCallError if the model cannot read the request.
 
-        Some servers would cut a long prompt off without saying so.
+        The code is LLM-CONTEXT, or LLM-REQUEST for pictures. Some servers would cut a long prompt off without saying
+        so.
         """
         if request.images and self._facts.has_vision is False:
             raise create_call_error(self._model_name, "LLM-REQUEST", note="it sees no pictures", usage=Usage())
@@ -115,7 +120,10 @@ class RequestFitter:
         return None
 
     def require_schema(self, request: Request, sent_options: RequestOptions, reply: Reply) -> None:
-        """Raise ModelCallError LLM-OPTION if a site's own server has ignored the schema: no field is in the reply."""
+        """Raise ModelCallError LLM-OPTION if a site's own server ignored the schema.
+
+        Then no field is in the reply.
+        """
         can_ignore_schema = (
             self._is_self_hostable and sent_options.answer_mode == "schema" and len(sent_options.answer_modes) > 1
         )
@@ -158,7 +166,7 @@ def _read_refusal(error_body: object, prompt: str) -> tuple[str, str | None]:
 
 
 def build_prompt(request: Request, options: RequestOptions) -> str:
-    """Build the prompt to send; the parts that the model does not take apart are at its end."""
+    """Build the prompt; parts that the model does not take separately are at its end."""
     system_instruction = "" if options.has_system_instruction else request.system_instruction
     prompt = "\n\n".join(filter(None, (request.prompt, system_instruction)))
     if options.answer_mode == "schema":

@@ -696,7 +696,7 @@ class _DocumentRun:
             remove_mismatched_silver_fields(self.output_folder, result.doc_id)
 
     def _compute_audit_probability(self, result: DocumentResult, bundle: DocumentBundle) -> float:
-        """Compute the probability that an accepted document is audited; 1 if its stratum is braked."""
+        """Compute an accepted document's audit probability; 1 if its stratum is braked."""
         stratum = _name_stratum(result, bundle)
         audit_rate = get_audit_rate(self.settings, self._completed_audits)
         if stratum in self._braked_strata:

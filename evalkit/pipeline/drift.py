@@ -60,7 +60,7 @@ class AuditSequence(NamedTuple):
 
 
 class DriftEvidence(NamedTuple):
-    """What a stratum's detector says after one of its wrong answers."""
+    """State of a stratum's detector after one of its wrong answers."""
 
     position: int
     """Position of the wrong answer among the audits."""
@@ -116,7 +116,7 @@ def _compute_intolerable_ratio(is_found_wrong: npt.NDArray[np.bool_]) -> float:
 
 
 def find_unusual_runs(sums: FloatArray, document_counts: FloatArray) -> int | None:
-    """Return the number of newest runs whose documents differ from those before; None if none do.
+    """Return how many of the newest runs differ from those before, else None.
 
     ``sums`` has, for each run, the sum of a measure (0..1) of its documents. Documents of one run are alike, so that a
     run counts as few of them.
@@ -144,7 +144,10 @@ def _compute_log_ratios(
     count_since: FloatArray,
     table: Mapping[str, Any],
 ) -> FloatArray:
-    """Compute the log likelihood ratio of a change at each start, from counts by group and start."""
+    """Compute a change's log likelihood ratio at each start, from counts.
+
+    The counts are by group and start.
+    """
     right_since = count_since - wrong_since
     usual_wrong = wrong_before + table["prior_wrong"]
     usual_right = count_before - wrong_before + table["prior_count"] - table["prior_wrong"]

@@ -1,7 +1,8 @@
-"""Log of a folder's own decisions: certificates, brakes, promotions and their reversals, dossiers.
+"""Log of a folder's own decisions.
 
-``events/0001.json``, ``0002.json`` … are created exclusively and never changed; each contains the SHA-256 of the
-previous one. An event holds counts, dates, versions and hashes, never a word or name from a document.
+They are certificates, brakes, promotions and their reversals, and dossiers. ``events/0001.json``, ``0002.json`` … are
+created exclusively and never changed; each contains the SHA-256 of the previous one. An event holds counts, dates,
+versions and hashes, never a word or name from a document.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def _find_type_doubt(issues: Iterable[Issue]) -> str:
 
 
 def _list_embedded_reports(bundle: DocumentBundle, report: ReportPageRange, segment: Segment) -> list[ReportPageRange]:
-    """List the reports within a report: those of the classification, and announced parts.
+    """List the reports within a report: of the classification, and announced parts.
 
     Types whose template asks for nothing but the text are left out.
     """

@@ -42,7 +42,7 @@ _FURTHER_TABLES = (
 def collect_versions(
     traps_file: str | None = None, own_verifiers: tuple[str, ...] = (), prompts_folder: str | None = None
 ) -> dict[str, Any]:
-    """Collect the versions of code, tables, prompts, a site's own verifiers and weights.
+    """Collect the versions of code, tables, prompts, own verifiers and weights.
 
     UsageError as for ``_collect_installed_versions``.
     """
@@ -123,7 +123,7 @@ def describe_settings(settings: Settings, reader_version: str) -> dict[str, Any]
 
 
 def describe_models(settings: Settings) -> dict[str, Any]:
-    """Return what determines the results of models: names, known facts, servers, window."""
+    """Return what determines models' results: names, known facts, servers, window."""
     model_names = sorted(settings.models.all_model_names)
     return {
         "models": settings.models.model_dump(),
@@ -135,7 +135,7 @@ def describe_models(settings: Settings) -> dict[str, Any]:
 
 
 def find_window_characters(settings: Settings) -> int:
-    """Return the maximum number of characters of a document in one question, so that every model can read it."""
+    """Return the most characters of a document that fit in one question to any model."""
     model_names = (*settings.models.all_model_names, *settings.reliability_loop.ensemble)
     return settings.window_characters or min(
         find_model_facts(name, settings.context_tokens).compute_window_characters() for name in model_names

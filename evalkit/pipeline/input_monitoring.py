@@ -1,8 +1,8 @@
-"""Warnings about unusual input: new words, layouts and senders, poor reading, many escalations.
+"""Warnings about unusual input.
 
-Each run counts, for each stratum, how much of its documents was new. A stratum whose newest runs differ from those
-before is warned about: more of its accepted documents are audited, a limited number. By then they are usual. A warning
-brakes nothing: only errors do.
+They are about new words, layouts and senders, poor reading, many escalations. Each run counts, for each stratum, how
+much of its documents was new. A stratum whose newest runs differ from those before is warned about: more of its
+accepted documents are audited, a limited number. By then they are usual. A warning brakes nothing: only errors do.
 
 ``monitoring.json`` has numbers only: sums by stratum and run, and by keyed hash how many documents had a word or a line.
 Words share 65,536 counters and count as known from three documents on, so that no word of a patient can be told from
@@ -80,7 +80,10 @@ class MonitoringRecord(StrictRecord):
 
 
 def read_monitoring_record(output_folder: OutputFolder) -> MonitoringRecord:
-    """Read the counts of earlier runs; empty ones if there are none. StoreError if damaged."""
+    """Read the counts of earlier runs; empty if there are none.
+
+    StoreError if the file is damaged.
+    """
     if not output_folder.has_file(MONITORING_FILE):
         return MonitoringRecord()
     return parse_stored_record(
@@ -92,7 +95,7 @@ def read_monitoring_record(output_folder: OutputFolder) -> MonitoringRecord:
 
 
 def find_warned_strata(runs: Iterable[MonitoredRun]) -> dict[str, str]:
-    """Map each stratum whose warning still costs audits to the measure that is unusual."""
+    """Map each stratum whose warning still costs audits to its unusual measure."""
     audits_left: dict[str, int] = {}
     measure_by_stratum: dict[str, str] = {}
     for run in runs:
@@ -205,7 +208,7 @@ class InputMonitor:
         return {int(self._hash(word), 16) % _COUNTERS for word in words}
 
     def _hash_lines(self, lines: Iterable[tuple[str, Page]]) -> Iterator[str]:
-        """Yield the hash of each line's letters: numbers and dates differ from page to page.
+        """Yield each line's hash of letters: numbers and dates differ between pages.
 
         A line about the page's patient is left out: whoever has the key could confirm a guessed name.
         """

@@ -276,7 +276,10 @@ def _require_run_limit(model_names: Iterable[str], settings: Settings) -> None:
 
 
 def _is_paid(provider_and_model: str, settings: Settings) -> bool:
-    """Return False for built-in and free models, and for unpriced ones on a site's own server."""
+    """Return True if the model costs money.
+
+    Unpriced models on a site's own server are free.
+    """
     family = find_family(provider_and_model)
     if family is None or family.description.free:
         return False

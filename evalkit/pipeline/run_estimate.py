@@ -1,4 +1,4 @@
-"""What a run would cost: calls, tokens, dollars and minutes by model and role."""
+"""Expected cost of a run: calls, tokens, dollars and minutes by model and role."""
 
 from __future__ import annotations
 

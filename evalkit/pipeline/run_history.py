@@ -154,7 +154,7 @@ class RunRecord(StrictRecord):
 
     @property
     def is_closed(self) -> bool:
-        """True if the newest session has ended by itself, so that ``documents`` is up to date."""
+        """True if the newest session ended by itself: ``documents`` is up to date."""
         return "finished_at" in self.sessions[-1].times
 
     def summarise(self) -> dict[str, Any]:
@@ -222,7 +222,10 @@ def find_run_record(output_folder: OutputFolder, name: str) -> RunRecord:
 
 
 def tabulate_usage_by_day(records: Iterable[RunRecord]) -> list[dict[str, Any]]:
-    """List calls, tokens, dollars (as text) and seconds of each model by day, oldest first."""
+    """List each model's calls, tokens, dollars (as text) and seconds by day.
+
+    The oldest day is first.
+    """
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for session in (session for record in records for session in record.sessions):
         day, seconds_by_model = session.times["started_at"][:10], session.times.get("seconds_by_model", {})
@@ -286,7 +289,7 @@ def begin_or_continue_run(
     started_at: str,
     fresh: bool,
 ) -> RunRecorder:
-    """Choose the run that a command begins or continues; the caller holds the run lock.
+    """Choose the run to begin or continue; the caller holds the run lock.
 
     A name that exists continues that run, if it is the newest and nothing differs: new documents are added, and what
     failed is tried again. Without a name, the newest run is continued on the same conditions if it has none either.
@@ -519,7 +522,10 @@ class RunFolder(ReadOnlyFolder):
         }
 
     def get_stored_name(self, name: str) -> str:
-        """Return the name under which the folder stores a result of the run. NotFound if there is none."""
+        """Return the name under which the folder stores a result of the run.
+
+        NotFound if there is none.
+        """
         kept_name = self._names.get(name)
         if kept_name is None:
             raise NotFound(f"the run has no {name}", code="STORE-NOT-FOUND", remedy="`evalkit runs` lists the runs.")

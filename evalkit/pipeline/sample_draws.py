@@ -1,4 +1,4 @@
-"""Random selection of accepted documents for review: audits, and draws in addition.
+"""Random selection of accepted documents for review: audits and further draws.
 
 Source: contract ruling 11. A document is selected for an audit if its hash, mixed with the seed, falls below its
 probability. That depends on the document's risk, on the number of audits completed and on the risks of documents that

@@ -58,7 +58,7 @@ def _parse_proposal(file_name: str, content: bytes) -> SiteWeightsProposal:
 
 
 def read_promoted_weights(output_folder: OutputFolder, promotion: LoggedEvent) -> EmbeddedModelWeights:
-    """Read the weights of a promotion. StoreError if their file was changed or is missing."""
+    """Read a promotion's weights; StoreError if their file was changed or is missing."""
     file_name = str(promotion.facts["file"])
     content = output_folder.read_bytes(file_name)
     if hashlib.sha256(content).hexdigest() != promotion.facts["sha256"]:

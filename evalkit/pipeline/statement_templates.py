@@ -308,7 +308,7 @@ def choose_template_id(output_folder: OutputFolder, template: StatementTemplate,
 
 
 def _find_owner(output_folder: OutputFolder, template_id: str, template: StatementTemplate) -> str:
-    """Return the hash of the statement that a template id belongs to; empty if unknown.
+    """Return the hash of the statement that owns a template id; empty if unknown.
 
     ``template``: the template to store; its id belongs to its statement if nothing is stored under it.
     """
@@ -323,7 +323,10 @@ def _find_owner(output_folder: OutputFolder, template_id: str, template: Stateme
 
 
 def _has_same_rules(template: StatementTemplate, other_template: StatementTemplate) -> bool:
-    """Return True if both templates read alike: they differ in version or status at most."""
+    """Return True if both templates read alike.
+
+    They differ in version or status at most.
+    """
     unified = {"version": other_template.version, "status": other_template.status}
     return template.model_copy(update=unified) == other_template
 

@@ -30,7 +30,10 @@ def compute_abandoned_expiry(now: datetime) -> str:
 
 
 def require_not_taken(index: OutputIndex, case_id: str, reviewer: str, now: str) -> None:
-    """Raise CaseTaken if another reviewer has the case open at ``now`` (ISO 8601, UTC)."""
+    """Raise CaseTaken if another reviewer has the case open at ``now``.
+
+    ``now`` is ISO 8601 in UTC.
+    """
     claim = index.claims.map_live_claims_by_case_id(now, case_id).get(case_id)
     if claim and claim.reviewer != reviewer:
         raise CaseTaken(claim.reviewer, claim.since, same_reviewer=False)

@@ -286,7 +286,7 @@ class ExpertAnswers:
         return presence.model_copy(update=changes)
 
     def iterate_changes(self, answer: ReviewedClassification) -> Iterator[str]:
-        """Describe how a reviewed answer differs from the agent's, a line for each difference.
+        """Describe a reviewed answer's differences from the agent's, a line for each.
 
         Pages of the segments, struck quotes, types of segments, types that are no longer present, added quotes.
         """

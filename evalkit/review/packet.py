@@ -125,7 +125,10 @@ class SMEPacket(StrictRecord):
 
     @property
     def errors_per_minute(self) -> float:
-        """Errors that a minute of the expert is expected to find; infinite with a BLOCKER that a rule found."""
+        """Errors that a minute of the expert is expected to find.
+
+        Infinite with a BLOCKER that a rule found.
+        """
         if any(issue.severity is IssueSeverity.BLOCKER and issue.origin == "rule" for issue in self.open_issues):
             return math.inf
         plan = self.review_plan or self.plan_review(ReviewCosts())
@@ -133,11 +136,11 @@ class SMEPacket(StrictRecord):
 
     @property
     def asked_parts(self) -> tuple[AskedPart, ...]:
-        """The only parts about which the expert is asked; empty if the whole case is shown."""
+        """The only parts asked about; empty if the whole case is shown."""
         return self.review_plan.asked if self.review_plan and not self.review_plan.is_shown_whole else ()
 
     def with_asked_questions(self) -> Self:
-        """Return the packet as the expert sees it: with a question for each asked part that has no issue."""
+        """Return the packet as shown: with a question for each asked part without issue."""
         return self
 
     @property

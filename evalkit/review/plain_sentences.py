@@ -1,4 +1,4 @@
-"""Plain sentences about issues for the clinician's screen, and the answers to them.
+"""Plain sentences about issues for the clinician's screen, and their answers.
 
 The sentences are in ``plain_sentences.toml``; the two answers to the question that an issue asks, and what follows from
 them, in ``issue_answers.toml``. Source of the answers: contract, ruling 26.

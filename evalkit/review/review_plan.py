@@ -1,4 +1,4 @@
-"""Plan of a review: what an expert is asked, how long it takes, and what it may find.
+"""Plan of a review: questions to an expert, duration, and expected finds.
 
 A case with doubts only about single parts asks only about these: a part is asked about if its risk, at the price of a
 wrong answer, exceeds the price of the expert's minutes, or if an open MAJOR issue names it.
@@ -100,7 +100,7 @@ class ReviewCosts:
 
     @classmethod
     def from_closings(cls, prices: PriceSettings, closings: Sequence[Mapping[str, Any]]) -> ReviewCosts:
-        """Compute the costs from the rows of closed cases, see ``OutputIndex.list_closings``."""
+        """Compute the costs from rows of closed cases (``OutputIndex.list_closings``)."""
         timings = group_pairs(
             (row["kind"], row["seconds_active"] / row["pages_seen"])
             for row in closings
@@ -139,7 +139,7 @@ class ReviewCosts:
         return (confirmed + _PRIOR_JUDGEMENTS * prior) / (confirmed + dismissed + _PRIOR_JUDGEMENTS)
 
     def estimate_type_risk(self, confidence: float, source: str) -> float:
-        """Estimate the probability, 0..1, that a type is wrong of which its model was so sure."""
+        """Estimate the probability, 0..1, that a type of the model's certainty is wrong."""
         shipped_risk = _calibrate(1 - confidence, _SHIPPED_CALIBRATIONS.get(source, _NO_CALIBRATION))
         return _calibrate(shipped_risk, self.calibration_by_source.get(source, _NO_CALIBRATION))
 
@@ -176,7 +176,7 @@ def plan_classification_review(
     costs: ReviewCosts,
     source: str,
 ) -> ReviewPlan:
-    """Plan the review of an escalated classification, of which ``source`` is the model.
+    """Plan the review of an escalated classification by the model ``source``.
 
     ``whole_pages`` are the pages that must be seen if the whole file is asked about. The case asks about its doubts only
     if there is no BLOCKER, every MAJOR issue names a part, and fewer pages must be seen so.

@@ -1,9 +1,9 @@
-"""``python -m evalkit.samples.simulated_experts OUTPUT TRUTH [CASE…]``: simulated reviews.
+"""Command that simulates experts' reviews.
 
-Simulated experts review the waiting cases by a file of known labels (``truth.csv`` of the demo). They sometimes make
-errors and ask each other for second opinions. Documents without a label are not reviewed, nor are the
-cases that are named: they are left for people. The experts' names begin with
-``simulated_``, and every figure that uses their reviews says so.
+Usage: ``python -m evalkit.samples.simulated_experts OUTPUT TRUTH [CASE…]``. Simulated experts review the waiting cases
+by a file of known labels (``truth.csv`` of the demo). They sometimes make errors and ask each other for second
+opinions. Documents without a label are not reviewed, nor are the cases that are named: they are left for people. The
+experts' names begin with ``simulated_``, and every figure that uses their reviews says so.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def _is_answer_correct(packet: SMEPacket, row: _TruthRow) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line OUTPUT TRUTH [CASE…]; return the exit status, 2 after an error."""
+    """Run the command line OUTPUT TRUTH [CASE…]; return the exit status, 2 on error."""
     try:
         output_path, truth_path, *left_case_ids = arguments
     except ValueError:

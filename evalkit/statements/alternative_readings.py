@@ -1,4 +1,4 @@
-"""Build the other readings of a statement: opposite directions, another order of day and month.
+"""Build a statement's other readings: opposite directions, day and month swapped.
 
 Reviewers compare them with the template's own reading; a person sees both and decides.
 """
@@ -68,7 +68,7 @@ def invert_directions(template: StatementTemplate) -> StatementTemplate:
 
 
 def invert_balance_sign(template: StatementTemplate) -> StatementTemplate:
-    """Build the template that reads a balance held as one owed, or the other way round."""
+    """Build the template that reads balances held as owed, or the other way round."""
     other_meaning = "held" if template.amounts.balance == "owed" else "owed"
     return template.model_copy(update={"amounts": template.amounts.model_copy(update={"balance": other_meaning})})
 

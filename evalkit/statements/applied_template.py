@@ -1,4 +1,4 @@
-"""A template and what it reads from a statement: the facts that reviewers check, and how certain each row is."""
+"""A template and what it reads: facts to check, and each row's certainty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Compare what a template reads with what the pages show by themselves: the reviewers' own measurements."""
+"""Compare a template's reading with what the pages show by themselves.
+
+These are the reviewers' own measurements.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ class _Comparison:
 
     @cached_property
     def unread_rows(self) -> tuple[AuditRow, ...]:
-        """The rows of the audit from which no transaction was read, without those that the parser itself reports."""
+        """Rows from which no transaction was read, except those the parser reports."""
         read = {id(match.row) for match in self.matches}
         statement = self.applied.statement
         known = [
@@ -116,7 +119,7 @@ def _compare(applied: AppliedTemplate) -> _Comparison:
 
 
 def find_wrong_directions(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report rows whose direction the page contradicts, and rows whose direction nothing on the page proves."""
+    """Report rows whose direction the page contradicts, or nothing on it proves."""
     comparison = _compare(applied)
     wrong = [each for each in comparison.matches if each.direction.sign * each.transaction.amount < 0]
     if wrong:
@@ -136,7 +139,10 @@ def find_wrong_directions(applied: AppliedTemplate) -> Iterator[TemplateFinding]
 
 
 def find_wrong_balances(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report balances that are read as debts though they are held, or the other way round, or from another column."""
+    """Report balances with the wrong sign, or from another column.
+
+    A balance that is held may be read as a debt, or the other way round.
+    """
     comparison = _compare(applied)
     orientation = find_balance_orientation(comparison.audit, comparison.directions)
     pairs = [
@@ -170,7 +176,7 @@ def find_wrong_balances(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
 
 
 def find_wrong_dates(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report an order of day and month that is open or wrong, wrong years, and dates outside the period."""
+    """Report open or wrong day-month order, wrong years, and dates out of the period."""
     comparison = _compare(applied)
     audit, order = comparison.audit, comparison.order
     dated = [(each, each.row.dates) for each in comparison.matches if each.row and each.row.dates]
@@ -228,7 +234,7 @@ def _find_dates_outside_period(comparison: _Comparison) -> Iterator[TemplateFind
 
 
 def find_wrong_amounts(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report amounts that are taken from another column, or not printed as they are read."""
+    """Report amounts taken from another column, or not printed as they are read."""
     comparison = _compare(applied)
     audit = comparison.audit
     wrong = []
@@ -306,7 +312,7 @@ def _compute_known_sums(applied: AppliedTemplate) -> Iterator[Decimal]:
 
 
 def _compute_totals(applied: AppliedTemplate, *, least: int = 1) -> Iterator[Decimal]:
-    """Yield the sums of the rows of an account, a section or a page, in both directions and in each.
+    """Yield sums of rows by account, section or page: both directions, and each alone.
 
     ``least``: rows that a sum must have.
     """
@@ -323,7 +329,7 @@ def _compute_totals(applied: AppliedTemplate, *, least: int = 1) -> Iterator[Dec
 
 
 def is_total(applied: AppliedTemplate, page: int, box: Box) -> bool:
-    """Return True if a line without a date prints sums of the rows that are read, whatever its label says."""
+    """Return True if an undated line prints sums of read rows, whatever its label."""
     audit = _compare(applied).audit
     undated = [
         (row.line.page_number, amount)
@@ -346,7 +352,7 @@ def is_total(applied: AppliedTemplate, page: int, box: Box) -> bool:
 
 
 def find_missed_rows(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report rows on the page that nothing reads, by page, and numbered pages that are missing or doubled."""
+    """Report unread rows, by page, and numbered pages that are missing or doubled."""
     comparison = _compare(applied)
     unread = [
         row
@@ -432,7 +438,7 @@ def _measure_line_limit(audit: StatementAudit) -> float:
 
 
 def _find_lost_lines(comparison: _Comparison, limit: float) -> Iterator[TextLine]:
-    """Find lines close below a row that begin where descriptions begin, and that nothing reads."""
+    """Find unread lines close below a row that begin where descriptions begin."""
     rows = [(each.transaction, each.row.line) for each in comparison.matches if each.row]
     left = median(line.words[0].box[0] for line in _select_texts(comparison.audit)) if rows else 0.0
     for line in comparison.audit.other_lines:
@@ -532,7 +538,7 @@ def _name_sums(sums: Iterable[AuditSum]) -> str:
 
 
 def _is_in_boxes(line: TextLine, page: int, boxes: Iterable[Box]) -> bool:
-    """Return True if the line lies in one of the boxes, by its middle and horizontally in part."""
+    """Return True if a box has the line's middle and overlaps it horizontally."""
     middle = (line.box[1] + line.box[3]) / 2
     return line.page_number == page and any(
         box[1] <= middle <= box[3] and line.box[0] < box[2] and box[0] < line.box[2] for box in boxes

@@ -1,4 +1,4 @@
-"""Decide from the page alone which way the money of each row went, and what proves it."""
+"""Decide from the page alone each row's direction of money, and what proves it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SIGN_BY_WORD: dict[str, Sign] = {"in": 1, "out": -1, "": 0}
 
 
 class ProvenDirection(NamedTuple):
-    """The direction of a row: 1 for a deposit, -1 for a withdrawal, 0 if nothing on the page proves it."""
+    """Direction of a row: 1 for a deposit, -1 for a withdrawal, 0 if unproven."""
 
     sign: Sign
     proof: DirectionProof
@@ -76,7 +76,7 @@ def prove_directions(audit: StatementAudit) -> tuple[ProvenDirection, ...]:
 
 
 def find_balance_orientation(audit: StatementAudit, directions: Sequence[ProvenDirection] = ()) -> Sign:
-    """Return 1 if unmarked balances are held, -1 if they are owed, 0 if the page does not say.
+    """Return 1 if unmarked balances are held, -1 if owed, 0 if the page is silent.
 
     Codes beside the balances, titles and headings count more than the words for the kind of statement.
     """
@@ -105,7 +105,7 @@ def _build_movement(audit: StatementAudit, row: AuditRow) -> _Movement:
 
 
 def _read_row_direction(audit: StatementAudit, movement: _Movement) -> ProvenDirection:
-    """Read the direction from the column's title, the heading, and the mark, in this order."""
+    """Read the direction from the column's title, else the heading, else the mark."""
     row, amount = movement.row, movement.amount
     column = audit.find_column(amount) if amount else None
     if amount is None or column is None:
@@ -124,7 +124,10 @@ def _read_row_direction(audit: StatementAudit, movement: _Movement) -> ProvenDir
 
 
 def _read_plain_mark(audit: StatementAudit, amount: PrintedAmount) -> Sign:
-    """Return the direction of a plus, a minus or no mark, by a line that explains it or the kind of statement."""
+    """Return the direction of a plus, a minus or no mark.
+
+    A line that explains the mark decides, or the kind of statement.
+    """
     by_legend = _read_legend(audit, amount.mark or "unmarked")
     if by_legend or not amount.mark:
         return by_legend
@@ -148,7 +151,7 @@ def _is_rare_mark(audit: StatementAudit, movement: _Movement) -> bool:
 
 
 def _read_legend(audit: StatementAudit, name: str) -> Sign:
-    """Return the direction of amounts with this mark by a line that explains it; 0 without such a line."""
+    """Return the direction that a line explains for this mark; 0 without such a line."""
     return next(
         (
             sign
@@ -162,7 +165,7 @@ def _read_legend(audit: StatementAudit, name: str) -> Sign:
 
 
 def _compute_balance_steps(audit: StatementAudit, movements: Sequence[_Movement]) -> Iterator[int]:
-    """Yield 1 or -1 for each row whose amount is the rise or fall of the printed balance, else 0.
+    """Yield 1 or -1 for a row whose amount is the balance's rise or fall, else 0.
 
     Balances are read as printed; the newest row may be the first or the last.
     """
@@ -206,7 +209,10 @@ RowClass = tuple[object, ...]
 
 
 def _solve_by_sums(known: _KnownDirections) -> dict[RowClass, ProvenDirection]:
-    """Try all directions of the open classes against the printed sums; only a single solution counts."""
+    """Try all directions of open classes against the printed sums.
+
+    Only a single solution counts.
+    """
     open_classes = list(dict.fromkeys(movement.row_class for movement, direction in known.pairs if not direction.sign))
     if not open_classes or len(open_classes) > _MAX_OPEN_CLASSES:
         return {}
@@ -228,7 +234,7 @@ _ClassTotals = dict[str, list[tuple[RowClass, int, Decimal]]]
 
 
 def _add_up_classes(known: _KnownDirections) -> _ClassTotals:
-    """Map each account to its classes, each with its known direction (0 if open) and the sum of its amounts."""
+    """Map accounts to classes, each with its direction (0 if open) and sum of amounts."""
     amounts = group_pairs(
         ((movement.row.account, movement.row_class, direction.sign), movement.amount.value)
         for movement, direction in known.pairs
@@ -254,7 +260,7 @@ def _count_met_sums(known: _KnownDirections, totals: _ClassTotals, sign_by_class
 
 
 def find_balance_change(sums: Sequence[AuditSum]) -> Decimal | None:
-    """Return the closing minus the opening balance as printed; None if either is missing."""
+    """Return the printed closing minus opening balance; None if either is missing."""
     openings = [each.amount for each in sums if each.kind == "opening"]
     closings = [each.amount for each in sums if each.kind == "closing"]
     return sign_balance(closings[-1]) - sign_balance(openings[0]) if openings and closings else None
@@ -280,7 +286,10 @@ def _solve_by_marks(known: _KnownDirections) -> dict[RowClass, ProvenDirection]:
 
 
 def _solve_by_wording(known: _KnownDirections) -> dict[RowClass, ProvenDirection]:
-    """On a statement of debts, take the mark under which rows speak of repayments for money coming in."""
+    """Choose the mark for money coming in on a statement of debts.
+
+    Rows with it speak of repayments.
+    """
     if known.orientation != -1:
         return {}
     open_rows = group_pairs(

@@ -1,4 +1,4 @@
-"""Read the transactions of a bank's own export, a CSV or OFX file, and compare them with what a template reads.
+"""Read a bank's own export (CSV or OFX), and compare it with a template's reading.
 
 The columns of a CSV file are found by their content; titles decide only between columns that could be either. The reader
 knows nothing of what a template reads, so that the file can check it.
@@ -194,7 +194,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _find_signed_amounts(path: Path, columns: Sequence[_Column]) -> list[Decimal | None]:
-    """Find the column of amounts, or the two of money out and in; return signed amounts."""
+    """Find the column of amounts, or those of money out and in; return signed amounts."""
     numbers = _parse_money_columns(columns)
     if not numbers:
         raise _build_error(path, "no column of amounts was found")
@@ -239,7 +239,10 @@ def _parse_money_columns(columns: Sequence[_Column]) -> dict[_Column, list[Decim
 
 
 def _is_running_balance(values: Sequence[Decimal | None], balances: Sequence[Decimal | None]) -> bool:
-    """Return True if each balance is the previous one plus the amount, in either order."""
+    """Return True if each balance is the previous one plus the amount.
+
+    The rows may be in either order.
+    """
     steps = [
         (before + value == after, after + next_value == before)
         for value, next_value, before, after in zip(values[1:], values, balances, balances[1:], strict=False)

@@ -100,7 +100,7 @@ def match_at_line_start(pattern: str, text: str) -> regex.Match[str] | None:
 
 @lru_cache(maxsize=16384)
 def search_in_line(pattern: str, text: str) -> regex.Match[str] | None:
-    """Find the pattern anywhere in the first 500 characters of the text, ignoring accents.
+    """Find the pattern in the text's first 500 characters, ignoring accents.
 
     UsageError TEMPLATE-SLOW if matching takes more than a second.
     """

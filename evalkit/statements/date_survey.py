@@ -1,4 +1,7 @@
-"""Find how a statement writes its dates: one order of day and month for all, and the period that gives the year."""
+"""Find how a statement writes dates: its order of day and month, and its period.
+
+The order is the same for all dates, and the period gives the year.
+"""
 
 from __future__ import annotations
 

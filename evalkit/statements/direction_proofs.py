@@ -1,4 +1,4 @@
-"""Prove from the page which way the money went: by marks, titles, headings, sums and words.
+"""Prove which way the money went, by marks, titles, headings, sums and words.
 
 A proof holds only if the opposite reading fails: an equation that is met either way proves nothing, and what a balance
 without a mark means must follow from the kind of statement or from marks.
@@ -51,7 +51,7 @@ class DirectionEvidence:
 
     @cached_property
     def word_score(self) -> float:
-        """Agreement of directions and words of descriptions, -1 to 1; 0 without such words."""
+        """Agreement of directions with descriptions' words, -1 to 1; 0 without any."""
         agreeing, contradicting = self._word_counts
         return (agreeing - contradicting) / max(len(self.rows), 1)
 
@@ -197,7 +197,7 @@ class DirectionEvidence:
         )
 
     def _is_met_only_as_read(self, names: tuple[SumCheckName, ...]) -> bool:
-        """Return True if the sums are met as read, for each account, and not with opposite directions."""
+        """Return True if each account's sums are met as read, but not if reversed."""
         checks = [check for check in self.applied_template.sum_checks if check.name in names]
         accounts = {row.account for row in self.rows}
         if not checks or not all(check.is_met for check in checks) or accounts - {check.account for check in checks}:

@@ -126,7 +126,7 @@ class LayoutSurvey:
 
     @cached_property
     def has_text_before_dates(self) -> bool:
-        """True if most rows begin with their text, and have none between the date and the amounts."""
+        """True if most rows begin with text, and none is between date and amounts."""
         dates = self.date_column.dates_or_amounts
         first_amount_x = min(column.x0 for column in self.amount_columns)
         texts = [
@@ -141,7 +141,10 @@ class LayoutSurvey:
 
     @cached_property
     def row_positions_by_page(self) -> dict[int, tuple[Sequence[TextLine], list[int]]]:
-        """The lines of each page with rows, by page number, and the positions among them at which rows begin."""
+        """Lines of each page with rows, and the positions at which rows begin.
+
+        They are by page number.
+        """
         positions_by_page = {
             page_number: (lines, [position for position, line in enumerate(lines) if self.is_row_start(line)])
             for page_number, lines in enumerate(self.lines_by_page, 1)
@@ -149,7 +152,7 @@ class LayoutSurvey:
         return {page_number: page for page_number, page in positions_by_page.items() if page[1]}
 
     def select_table_lines(self, page_number: int) -> Sequence[TextLine]:
-        """Return the lines of a page with rows from the first row to the line below the last."""
+        """Return a page's lines from the first row to the line below the last."""
         lines, row_positions = self.row_positions_by_page[page_number]
         return lines[row_positions[0] : row_positions[-1] + 2]
 
@@ -340,7 +343,10 @@ def _find_right_edge(dates_or_amounts: Iterable[DateOrAmount]) -> float:
 
 
 def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> bool:
-    """Return True if a date follows an amount without a text, as in lists of daily balances."""
+    """Return True if a date follows an amount without a text.
+
+    Lists of daily balances are such.
+    """
     first_amount_x = min(
         (placed_text.x0 for placed_text in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)),
         default=1.0,
@@ -465,7 +471,10 @@ def _find_panels(
 def _order_lines_by_panel(
     lines: Sequence[TextLine], panels: Sequence[Region], decimal_separator: DecimalSeparator
 ) -> tuple[list[TextLine], list[TextLine]]:
-    """Order a page's lines: above the rows, each panel, below; and those beside the rows."""
+    """Order a page's lines: above the rows, each panel, below.
+
+    Lines beside the rows are returned apart.
+    """
     row_positions = [
         position
         for position, line in enumerate(lines)
@@ -616,7 +625,7 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
 
 
 def _select_table_lines(lines: Sequence[TextLine], date_column: AlignedColumn) -> Sequence[TextLine]:
-    """Select the lines from the first dated row to the last, and what follows it without a gap."""
+    """Select lines from the first to the last dated row, and those right after it."""
     row_line_ids = {id(placed_text.line) for placed_text in date_column.dates_or_amounts}
     row_positions = [position for position, line in enumerate(lines) if id(line) in row_line_ids]
     if not row_positions:

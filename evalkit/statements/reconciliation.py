@@ -132,7 +132,7 @@ def _check_running_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 
 
 def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Check each balance carried forward against the last balance before it plus the amounts since."""
+    """Check each carried balance against the last one plus the amounts since."""
     opening_balance = None if account.is_newest_first else _find_opening_balance(account)
     for printed_sum in account.sums:
         if printed_sum.kind != "carried" or not printed_sum.after:
@@ -154,9 +154,10 @@ def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 
 
 def _check_subtotals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Check each sum in the table against the rows since the sum before, of its page, or of all pages so far.
+    """Check each sum in the table against the rows that it may add up.
 
-    The sum may be of deposits, of withdrawals, of both, or a balance.
+    These are the rows since the sum before, of its page, or of all pages so far. The sum may be of deposits, of
+    withdrawals, of both, or a balance.
     """
     last_position_by_kind: dict[str, int] = {}
     opening_balance = _find_opening_balance(account)

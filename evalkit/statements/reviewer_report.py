@@ -1,4 +1,4 @@
-"""The report of a template reviewer, its pass criteria, the reviewers' consensus, and what decides a disagreement.
+"""Report of a template reviewer: pass criteria, consensus, disagreements.
 
 Specification 004, "Pass Criteria", "Consensus Rules", "Issue Deduplication", "Issue Category Caps"; ruling 18 of the
 contract: the caps limit which issues are shown; hidden issues count too.

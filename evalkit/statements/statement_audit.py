@@ -1,7 +1,8 @@
-"""Measure a statement's pages without its template: rows, amounts, dates, columns, headings and printed sums.
+"""Measure a statement's pages without its template.
 
-The review compares these measurements with what the template reads. Nothing here is shared with the modules that build
-or apply templates, except the grouping of words into lines: a mistake in both would confirm itself.
+Measured are rows, amounts, dates, columns, headings and printed sums. The review compares these measurements with what
+the template reads. Nothing here is shared with the modules that build or apply templates, except the grouping of words
+into lines: a mistake in both would confirm itself.
 """
 
 from __future__ import annotations
@@ -93,7 +94,10 @@ def _compile_named_date() -> re.Pattern[str]:
 
 
 class PrintedDate(NamedTuple):
-    """A date as printed; ``first`` and ``second`` are day and month in the statement's order."""
+    """Date as printed.
+
+    ``first`` and ``second`` are day and month in the statement's order.
+    """
 
     first: int
     second: int
@@ -108,7 +112,10 @@ class PrintedDate(NamedTuple):
         return (self.first, self.second) if is_month_first else (self.second, self.first)
 
     def resolve(self, order: DateOrder, period: tuple[date, date] | None) -> date | None:
-        """Return the date in this order, its year printed or by the period; None if there is none."""
+        """Return the date in this order; None if there is none.
+
+        Its year is printed, or follows from the period.
+        """
         month, day = self.order_parts(order)
         if self.year is not None:
             return _build_date(self.year, month, day)
@@ -134,7 +141,7 @@ class PrintedAmount(NamedTuple):
 
 
 class AuditRow(NamedTuple):
-    """A line of the table with an amount, or a part of a line if rows are printed side by side."""
+    """Table line with an amount, or its part if rows are printed side by side."""
 
     line: TextLine
     dates: tuple[PrintedDate, ...]
@@ -207,7 +214,7 @@ class StatementAudit:
         )
 
     def find_movement(self, row: AuditRow) -> PrintedAmount | None:
-        """Return the amount of a row that is its transaction's, not a balance or another currency's."""
+        """Return the amount of a row's transaction, not a balance or another currency's."""
         has_amount_title = any(column.role in ("debit", "credit", "amount") for column in self.columns)
         columns = [(amount, self.find_column(amount)) for amount in row.amounts if amount.value]
         candidates = [
@@ -224,7 +231,7 @@ class StatementAudit:
 
     @cached_property
     def is_owed(self) -> bool | None:
-        """True on statements of debts, such as credit cards; False on accounts; None if no word says which."""
+        """True on statements of debts, False on accounts, None if no word says which."""
         owed, held = (
             sum(
                 (3 if line.page_number == 1 and line.box[1] < 0.3 and len(line.words) < 12 else 1)
@@ -259,7 +266,10 @@ class StatementAudit:
         )
 
     def find_period(self, order: DateOrder) -> tuple[date, date] | None:
-        """Return the statement's period, first and last day; None if it prints neither a period nor its date."""
+        """Return the statement's period, first and last day.
+
+        None if neither a period nor the statement's date is printed.
+        """
         resolved = [
             (text, [day for printed in days if (day := self._resolve_header_date(printed, days, order))])
             for text, days in self.header_dates
@@ -427,7 +437,10 @@ class _Auditor:
 
     @staticmethod
     def _attach_codes(scanned: _ScannedLine) -> None:
-        """Attach codes such as D and C to their amounts; a currency beside an amount is no word of the row."""
+        """Attach codes such as D and C to their amounts.
+
+        A currency beside an amount is no word of the row.
+        """
         currencies = load_audit_words()["account"]["currencies"]
         scanned.words = [
             word
@@ -458,7 +471,10 @@ class _Auditor:
         )
 
     def _mark_rows(self) -> None:
-        """Mark the rows: dated lines, and lines with amounts in the columns of dated rows between them."""
+        """Mark the rows of the table.
+
+        They are dated lines, and lines between them with amounts in the columns of dated rows.
+        """
         for line in self._lines:
             line.is_row = self._is_dated_row(line) and any(
                 abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in self._date_edges
@@ -484,7 +500,10 @@ class _Auditor:
         )  # fmt: skip
 
     def _is_in_columns(self, line: _ScannedLine) -> bool:
-        """Return True if an amount is in a column of the dated rows, or all are to the right of the first column."""
+        """Return True if an amount is in a column of the dated rows.
+
+        Also if all amounts are to the right of the first column.
+        """
         first_edge = min((left for left, _ in self._ranges), default=1.0)
         return all(amount.box[0] > first_edge for amount in line.amounts) or any(
             _overlap(x, amount.box) > 0 for x in self._ranges for amount in line.amounts
@@ -632,7 +651,7 @@ class _Auditor:
 
 
 def read_direction(text: str, *, is_owed: bool | None) -> str:
-    """Return ``in`` or ``out`` if the words of a title or label have one direction only; else an empty string.
+    """Return ``in`` or ``out`` if a title or label has only one direction, else empty.
 
     Payments go out of an account and come in to a card: without knowing which, they have no direction.
     """
@@ -674,7 +693,10 @@ def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
 def _find_dates(
     text: str, *, is_at_start: bool = False
 ) -> Iterator[tuple[re.Match[str], tuple[int, int, int | None, bool]]]:
-    """Find the dates of a text; day and month divided by a point alone count only at the start of a line."""
+    """Find the dates of a text.
+
+    Day and month divided by a point alone count only at the start of a line.
+    """
     for match in _compile_named_date().finditer(text):
         month = _find_month(match["month"] or match["month2"])
         day = int(match["day"] or match["day2"])
@@ -782,7 +804,7 @@ def _is_running_balance(column: AuditColumn, rows: Sequence[_ScannedLine]) -> bo
 
 
 def _find_account_name(line: _ScannedLine) -> str:
-    """Return the number or currency in a heading that names an account; empty if it names none."""
+    """Return the number or currency in an account's heading; empty if there is none."""
     text = _mask(line.line.text, [match.span() for match, _ in _find_dates(line.line.text)])
     if line.amounts or len(line.line.words) > 12 or not has_word(text, "account", "words"):
         return ""
@@ -803,7 +825,10 @@ def _cluster_edges(edges: Iterable[float]) -> list[float]:
 
 
 def _cluster_ranges(boxes: Sequence[Box]) -> list[tuple[float, float]]:
-    """Return the horizontal ranges of columns: amounts that lie above each other, aligned at either edge."""
+    """Return the horizontal ranges of columns.
+
+    Amounts above each other, aligned at either edge, form a column.
+    """
     by_edge = split_into_runs(sorted(boxes, key=lambda box: box[2]), lambda run, box: box[2] - run[-1][2] < 0.01)
     merged: list[tuple[float, float]] = []
     for left, right in sorted((min(box[0] for box in run), max(box[2] for box in run)) for run in by_edge):

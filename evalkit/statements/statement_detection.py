@@ -1,4 +1,4 @@
-"""Recognise a document that is a bank statement as a whole, before it is classified."""
+"""Recognise bank statements as whole documents, before they are classified."""
 
 from __future__ import annotations
 

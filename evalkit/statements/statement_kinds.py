@@ -73,14 +73,14 @@ class KindEvidence(NamedTuple):
         return _match_direction(title, columns["credit"], columns["debit"])
 
     def find_own_direction(self, title: str) -> Direction | None:
-        """Return the direction that a title has on this kind of statement only; None without.
+        """Return the direction a title has only on this kind of statement, else None.
 
         On a credit card payments are deposits, on other statements withdrawals.
         """
         return _match_direction(title, self.kind.deposits, self.kind.withdrawals) if self.kind else None
 
     def find_word_direction(self, description: str) -> Direction | None:
-        """Return the direction that the words of a description name; None if none or both do."""
+        """Return the direction that a description names; None if none or both."""
         words = _load_kind_table().rows
         deposit_words = (self.kind and self.kind.deposit_words) or words.deposit_words
         withdrawal_words = (self.kind and self.kind.withdrawal_words) or words.withdrawal_words

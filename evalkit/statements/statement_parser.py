@@ -538,7 +538,10 @@ def _split_at_balances(
 
 @lru_cache(maxsize=4096)  # the builder reads the same rows for every hypothesis
 def _find_only_signs(magnitudes: tuple[Decimal, ...], target: Decimal) -> tuple[Decimal, ...] | None:
-    """Return the signed amounts that add up to ``target``; None unless exactly one choice does."""
+    """Return the signed amounts that add up to ``target``.
+
+    None unless exactly one choice does.
+    """
     if len(magnitudes) > _MAX_UNSIGNED_AMOUNTS:
         return None
     solutions = {

@@ -1,6 +1,7 @@
-"""The template that says how to read a bank's statements: a TOML file, and its assumptions in plain words.
+"""Template that says how to read a bank's statements: a TOML file.
 
-``template.toml.jinja`` shows the parts of the file in order with their purpose; the classes below define their content.
+Its assumptions are stated in plain words. ``template.toml.jinja`` shows the parts of the file in order with their
+purpose; the classes below define their content.
 """
 
 from __future__ import annotations
@@ -276,7 +277,7 @@ _PAGES_BY_KIND = {
 
 
 def list_assumptions(template: StatementTemplate) -> tuple[str, ...]:
-    """List what a template assumes, one sentence for each part, always in the same order.
+    """List a template's assumptions, one sentence per part, in a fixed order.
 
     Two templates with equal lists are the same hypothesis.
     """

@@ -1,4 +1,4 @@
-"""Read one line of a statement: printed sums by their labels, and a table's row by the template's columns."""
+"""Read one line of a statement: printed sums by labels, rows by columns."""
 
 from __future__ import annotations
 
@@ -81,7 +81,10 @@ def find_labelled_amounts(
 def _find_amount_after_label(
     cells: Sequence[TextLine], decimal_separator: DecimalSeparator, *, cents_optional: bool
 ) -> tuple[Amount, TextLine, int | None] | None:
-    """Return the amount behind the label, its cell, and the number of the label's words if the cell is the label's."""
+    """Return the amount behind the label, and its cell.
+
+    In the label's own cell, also the number of the label's words.
+    """
     for cell in cells:
         trailing_amount = parse_trailing_amount(cell, decimal_separator, cents_optional=cents_optional)
         if trailing_amount and not (cell is cells[0] and trailing_amount[1] == 0):

@@ -257,7 +257,7 @@ def _generate_amount_rules(
 
 
 def _find_amount_title_direction(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> Direction | None:
-    """Return the direction that the title of the column ``amount`` names; None without."""
+    """Return the direction named by the title of column ``amount``, else None."""
     for name, amount_column in zip(column_names, layout.amount_columns, strict=True):
         title_names = _match_titles_to_column_names(layout, amount_column)
         if name == "amount" and title_names in ({"debit"}, {"credit"}):
@@ -383,7 +383,7 @@ def build_draft_template(bundle: DocumentBundle) -> AppliedTemplate:
 
 
 def build_next_draft(bundle: DocumentBundle, retry: BuilderRetryInput) -> AppliedTemplate | None:
-    """Build the best template that the complaints about the rejected ones do not refute.
+    """Build the best template that complaints about rejected ones do not refute.
 
     None if all hypotheses were tried or are refuted. Errors as ``build_draft_template``; UsageError if a rejected
     template is invalid.
@@ -418,7 +418,7 @@ def _build_scored_drafts(
 
 
 def _name_sign_proofs(applied_template: AppliedTemplate, layout: LayoutSurvey) -> AppliedTemplate:
-    """Return the reading with what proves the template's directions; a person's decision stays."""
+    """Return the reading with its directions' proofs; keep a person's decision."""
     template = applied_template.template
     if "person" in template.amounts.sign_proof:
         return applied_template
@@ -428,7 +428,7 @@ def _name_sign_proofs(applied_template: AppliedTemplate, layout: LayoutSurvey) -
 
 
 def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> float:
-    """Score the met sums, the lines that are read, and the agreement of directions with words and headings."""
+    """Score met sums, read lines, and directions' agreement with words and headings."""
     evidence = DirectionEvidence(applied_template, layout.kind_evidence)
     statement, reconciliation = applied_template.statement, applied_template.reconciliation
     running_checks = [check for check in reconciliation.checks if check.name == "running_balance"]

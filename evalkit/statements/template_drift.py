@@ -1,4 +1,4 @@
-"""Find what a stable template no longer fits: the bank prints its next statements in another way."""
+"""Find where a bank's next statements no longer fit a stable template."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _WORD_BY_CODE = {"%d": "day", "%m": "month", "%b": "month's name", "%Y": "year",
 
 
 def find_template_drift(applied: AppliedTemplate, statement_sha256: str) -> list[str]:
-    """List what a stable template does not fit on another statement; empty for a draft.
+    """List what a stable template does not fit on another statement.
 
-    Each sentence quotes column titles and labels, but no transaction.
-    ``statement_sha256``: hash of the read statement; the statement that the template was built from has no drift.
+    Empty for a draft. Each sentence quotes column titles and labels, but no transaction. ``statement_sha256``: hash of
+    the read statement; the statement that the template was built from has no drift.
     """
     template = applied.template
     if template.status is not TemplateStatus.STABLE or template.identity.built_from == statement_sha256:
@@ -71,7 +71,7 @@ def _find_changed_dates(applied: AppliedTemplate, layout: LayoutSurvey) -> Itera
 
 
 def _count_rows_outside_period(applied: AppliedTemplate) -> int:
-    """Count the rows dated more than a week outside the statement's period; 0 without one."""
+    """Count rows dated over a week outside the statement's period; 0 without one."""
     start, end = applied.statement.period_start, applied.statement.period_end
     if not start or not end:
         return 0

@@ -1,4 +1,4 @@
-"""Choose the next template after a rejection: not refuted by any complaint, and never one that was tried.
+"""Choose the next template after a rejection: neither refuted nor already tried.
 
 Candidates are the builder's hypotheses, and the best of them and the rejected template with one or two parts replaced.
 A complaint refutes every candidate that reads the statement alike in what the complaint is about.
@@ -218,7 +218,7 @@ class _TriedReading(NamedTuple):
 
 
 def _is_open(applied: AppliedTemplate, tried: Sequence[_TriedReading], is_enough: Callable[[list[bool]], bool]) -> bool:
-    """Return True if the candidate was not tried, and enough complaints do not refute it.
+    """Return True if the candidate is untried and fits enough of the complaints.
 
     Directions change only if they were complained about, or if more sums are met.
     """
@@ -232,14 +232,17 @@ def _is_open(applied: AppliedTemplate, tried: Sequence[_TriedReading], is_enough
 
 
 def _parse_as(template_toml: str, draft: ScoredDraft) -> StatementTemplate:
-    """Parse a tried template with the draft's identity, so that only their rules differ."""
+    """Parse a tried template under the draft's identity, so only rules differ."""
     template, model = parse_template_toml(template_toml, "prior_template"), draft.applied.template
     same = {name: getattr(model, name) for name in ("template_id", "version", "status", "identity")}
     return template.model_copy(update=same)
 
 
 def has_same_reading(applied: AppliedTemplate, other: AppliedTemplate) -> bool:
-    """Return True if both templates read a statement alike, also its sums and what is left over."""
+    """Return True if both templates read a statement alike.
+
+    Its sums, and what is left over, count too.
+    """
     same = {"template_id": other.template.template_id, "version": other.template.version}
     return applied.statement.model_copy(update=same) == other.statement and _list_row_facts(applied) == _list_row_facts(
         other

@@ -552,7 +552,10 @@ class _ReviewHistory:
     usage: Usage = field(default_factory=Usage)
 
     def start_own_template(self, attempt: _ReviewAttempt, cycle: ReviewCycle, template_id: str) -> ReviewCycle:
-        """Rename the attempt's template as the first draft of this statement; return the record."""
+        """Rename the attempt's template as this statement's first draft.
+
+        Returns the record.
+        """
         self.template_id = template_id
         identity = attempt.template.identity.model_copy(update={"built_from": self.statement_sha256})
         attempt.template = attempt.template.model_copy(
@@ -588,7 +591,7 @@ class _ReviewHistory:
         self.cycles.append(cycle.model_copy(update={"cost": cost}))
 
     def build_review_result(self) -> TemplateReviewResult:
-        """Build the result of the review: the approved template, or the best one as a case."""
+        """Build the review's result: the approved template, or the best one as a case."""
         last_cycle, best_cycle = self.cycles[-1], find_best_cycle(self.cycles)
         assert last_cycle.cost is not None  # noqa: S101 - add gives each cycle one
         if last_cycle.outcome == "approved":

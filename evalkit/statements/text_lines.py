@@ -1,7 +1,7 @@
-"""Group the words of a page into lines and cells, as a person sees them, and separate what is printed side by side.
+"""Group a page's words into lines and cells, as a person sees them.
 
-Boxes are fractions 0..1 of the displayed page. Scanned pages may be skewed: their words are grouped by their height
-after deskewing, but keep their boxes on the page as displayed.
+What is printed side by side is separated. Boxes are fractions 0..1 of the displayed page. Scanned pages may be skewed:
+their words are grouped by their height after deskewing, but keep their boxes on the page as displayed.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _join_cents_of_line(words: Sequence[PageWord]) -> Iterator[PageWord]:
 
 
 def _find_text_turn(boxes: Sequence[Box]) -> Literal["up", "down"] | None:
-    """Return where the text of a page that is printed sideways runs to; None if it is level.
+    """Return where the text of a sideways page runs to; None if it is level.
 
     ``boxes``: of the words with three or more characters, which are wider than high unless the text is sideways.
     """
@@ -222,7 +222,10 @@ def _is_mark_after_amount(words: Sequence[PageWord], next_words: Sequence[PageWo
 
 
 def _is_on_line(line_words: Sequence[PageWord], word: PageWord, min_height: float) -> bool:
-    """Return True if the word is on the line; OCR's boxes of dashes are lower than ``min_height``."""
+    """Return True if the word is on the line.
+
+    OCR's boxes of dashes are lower than ``min_height``.
+    """
     mean_y = sum(line_word.deskewed_center_y for line_word in line_words) / len(line_words)
     height = max(min(word.height, line_words[-1].height), min_height)
     return abs(mean_y - word.deskewed_center_y) < _SAME_LINE_TOLERANCE * height
@@ -286,7 +289,10 @@ def split_lines_into_panels(lines: Sequence[TextLine], panels: Sequence[Region])
 
 
 def shift_line(line: TextLine, shift: float) -> TextLine:
-    """Move a line to the left by a share of the page's width; its boxes on the page stay."""
+    """Move a line left by a share of the page's width.
+
+    Its boxes on the page stay.
+    """
     if not shift:
         return line
     boxes = [(x0 - shift, y0, x1 - shift, y1) for x0, y0, x1, y1 in (word.box for word in line.words)]
@@ -295,7 +301,10 @@ def shift_line(line: TextLine, shift: float) -> TextLine:
 
 
 def _divide_line(line: TextLine, panels: Sequence[Region]) -> dict[int, TextLine]:
-    """Divide a line by panel, from the left; the last position is for words outside all."""
+    """Divide a line by panel, from the left.
+
+    The last position is for words outside all panels.
+    """
     words_by_position = group_by(
         line.words,
         lambda word: next(
@@ -313,7 +322,7 @@ def _divide_line(line: TextLine, panels: Sequence[Region]) -> dict[int, TextLine
 
 
 def _is_undivided(line: TextLine, parts: Sequence[TextLine]) -> bool:
-    """Return True if a cell is in two parts, or a label in one and its amount in another."""
+    """Return True if a cell is in two parts, or a label apart from its amount."""
     part_by_word_id = {id(word): part for part in parts for word in part.words}
     if any(len({id(part_by_word_id[id(word)]) for word in cell.words}) > 1 for cell in line.cells):
         return True

@@ -23,7 +23,7 @@ def hash_canonical_json(value: Any) -> str:
 
 
 class DuplicateKeyError(ValueError):
-    """Error for a JSON object that has the same key twice; its name is all that errors tell."""
+    """Error for a JSON object with the same key twice; it tells only the key's name."""
 
 
 def build_dict_without_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -221,9 +221,9 @@ class CaseList:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def count_drawn_cases(self, reviewer: str, tasks: Sequence[str] = ()) -> tuple[int, str | None]:
-        """Count the waiting audits and samples that ``reviewer`` may do, and find when the oldest was created.
+        """Count the waiting audits and samples that ``reviewer`` may do.
 
-        Only cases of ``tasks`` are counted, if any are named.
+        Also find when the oldest was created. Only cases of ``tasks`` are counted, if any are named.
         """
         query = sa.select(sa.func.count(), sa.func.min(database_tables.cases.c.created_at))
         query = query.where(*_build_drawn_conditions(reviewer, tasks))
@@ -241,7 +241,7 @@ class CaseList:
         facet_values: Mapping[str, str],
         limit: int,
     ) -> list[dict[str, Any]]:
-        """List the oldest waiting audits and samples that ``reviewer`` may do, at most ``limit``.
+        """List the oldest waiting audits and samples for ``reviewer``, at most ``limit``.
 
         The keys are ``case_id`` and ``is_matching``: True if the case matches search and facets, by which the list is not
         limited. Only cases of ``tasks`` are listed, if any are named.

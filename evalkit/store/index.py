@@ -194,9 +194,9 @@ class OutputIndex:
         return self._database.fetch_column(query)
 
     def list_closings(self) -> list[dict[str, Any]]:
-        """List all closings, each with the case's kind, source and review reason, in no order.
+        """List all closings with their case's kind, source and review reason.
 
-        Attention checks are left out: their answers have planted faults.
+        They are in no order. Attention checks are left out: their answers have planted faults.
         """
         case_columns = (database_tables.cases.c[name] for name in ("kind", "source", "review_reason"))
         query = sa.select(database_tables.closings, *case_columns).join(

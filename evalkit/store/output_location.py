@@ -65,7 +65,7 @@ def open_output_folder(root: Path | str, database_url: str | None = None) -> Out
 
 
 def use_stored_types(output_folder: OutputFolder) -> None:
-    """Put the own document types that the folder keeps in force, beside those that are.
+    """Add the folder's own document types to those in force.
 
     UsageError if its file is damaged.
     """
@@ -75,7 +75,7 @@ def use_stored_types(output_folder: OutputFolder) -> None:
 
 
 def store_own_types(output_folder: OutputFolder, types_file: str) -> None:
-    """Put a types file's document types, and no others, in force, and keep the file in the folder."""
+    """Put only this types file's document types in force, and keep it in the folder."""
     content = read_types_file(types_file)
     use_own_types(parse_own_types(content, types_file))
     if not output_folder.has_file(OWN_TYPES_FILE) or output_folder.read_bytes(OWN_TYPES_FILE) != content:

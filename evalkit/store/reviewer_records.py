@@ -1,4 +1,4 @@
-"""Records of reviewers' work: claims, drafts, deferrals, replies, places, views, heads."""
+"""Reviewers' records: claims, drafts, deferrals, replies, places, views, heads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class StoredDraft:
 
 @dataclass(frozen=True)
 class Deferral:
-    """Record that a reviewer postponed a case, and why; it lasts until the next review."""
+    """Reviewer's postponement of a case, and its reason, until the next review."""
 
     case_id: str
     reviewer: str
@@ -103,7 +103,7 @@ class ReviewChainHead:
 
 @dataclass(frozen=True)
 class RecordTable(Generic[RecordT]):
-    """Table of records of one class; a saved record is on disk before ``save`` returns."""
+    """Table of records of one class, which are on disk before ``save`` returns."""
 
     _database: Database
     _table: sa.Table
@@ -184,7 +184,10 @@ class CaseClaims(RecordTable[CaseClaim]):
 
 
 class StoredDrafts(RecordTable[StoredDraft]):
-    """Table of drafts; a draft needs no claim on its case, and is kept when a claim ends."""
+    """Table of drafts.
+
+    A draft needs no claim on its case, and is kept when a claim ends.
+    """
 
     def find_newest_draft(self, case_id: str, reviewer: str, preferred_tab_id: str) -> StoredDraft | None:
         """Find the reviewer's newest draft of a case; None if there is none.

@@ -262,7 +262,10 @@ def apply_lexicon(page: Page) -> LexiconReading:
 
 
 def describe_cue(cue: CueMatch) -> str:
-    """Name a match: its phrase, or its group, because a pattern's match could be anything on the page."""
+    """Name a match by its phrase, or by its group if a pattern matched.
+
+    A pattern's match could be anything on the page.
+    """
     is_phrase = cue.term in load_lexicon().groups_by_id[cue.group_id].phrases
     return f"{cue.term!r} ({cue.zone})" if is_phrase else cue.group_id
 

@@ -132,7 +132,7 @@ _SITE_WEIGHTS: ContextVar[EmbeddedModelWeights | None] = ContextVar("a site's we
 
 
 def load_embedded_weights() -> EmbeddedModelWeights:
-    """Return the weights in use: a site's within ``use_site_weights``, else the shipped."""
+    """Return the site's weights within ``use_site_weights``, else the shipped ones."""
     return get_site_weights() or load_shipped_weights()
 
 
@@ -143,7 +143,7 @@ def get_site_weights() -> EmbeddedModelWeights | None:
 
 @contextmanager
 def use_site_weights(site_weights: EmbeddedModelWeights | None) -> Iterator[None]:
-    """Use a site's weights, or the shipped ones if None, in this task and those it starts."""
+    """Use a site's weights in this task and those it starts; None: the shipped ones."""
     token = _SITE_WEIGHTS.set(site_weights)
     try:
         yield

@@ -149,7 +149,10 @@ class SignMatch(NamedTuple):
 
 
 class TypeSignStrengths:
-    """Strength, from 0, of each type's signs on pages: ``strengths[document_type]``; 0 for a site's own type."""
+    """Strength, from 0, of each type's signs on pages: ``strengths[document_type]``.
+
+    It is 0 for a site's own type.
+    """
 
     def __init__(self, counts_by_page: Iterable[Sequence[int]]) -> None:
         """Sum the counts of each of ``TYPE_SIGNS`` over the pages, one row per page."""

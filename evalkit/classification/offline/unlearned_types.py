@@ -1,4 +1,4 @@
-"""Silence of the embedded model about types of a site's own, which it has not learned.
+"""Silence of the embedded model about a site's own types, which it never learned.
 
 Its probabilities are those of the five types alone, so the text of a sixth would get the most similar of them, often
 with certainty. So while a site has own types, the model names a type only for documents whose title it knows, and not if
@@ -25,7 +25,7 @@ _WORD = re.compile(rf"[^\W\d_]{{{_MIN_LETTERS},}}")
 
 
 def find_unlearned_type(readings: Sequence[LexiconReading]) -> str | None:
-    """Return why the pages of one document may be of a type that was not learned; None if they are not.
+    """Return why a document may be of a type that was not learned, else None.
 
     The reason completes a sentence: "its title is that of Operative Note".
     """
@@ -50,7 +50,10 @@ def find_unlearned_type(readings: Sequence[LexiconReading]) -> str | None:
 
 
 def _has_known_title(reading: LexiconReading) -> bool:
-    """Return True if one of the first lines is a title of one of the five types, in capitals or not."""
+    """Return True if one of the first lines is a title of one of the five types.
+
+    The title may be in capitals or not.
+    """
     lines = [re.findall(r"[^\W_]+", line.casefold()) for line in reading.top_lines[:_TITLE_LINES]]
     titles = [f" {' '.join(words)} " for words in lines if len(words) <= _MAX_TITLE_WORDS]
     return any(f" {phrase} " in title for title in titles for phrase in _find_title_phrases())
@@ -70,7 +73,7 @@ def _cut_stem(word: str) -> str:
 
 
 def _has_all(words: Iterable[str], name_words: frozenset[str]) -> bool:
-    """Return True if each name word begins like one of the words: "echo" like "echocardiogram"."""
+    """Return True if each name word begins like a word: "echo" like "echocardiogram"."""
     return all(
         any(_cut_stem(word).startswith(_cut_stem(name_word)) or name_word.startswith(word) for word in words)
         for name_word in name_words
@@ -79,7 +82,10 @@ def _has_all(words: Iterable[str], name_words: frozenset[str]) -> bool:
 
 @cache
 def _find_common_stems(*, in_names: bool) -> frozenset[str]:
-    """Return the beginnings of the words in the five types' names, or also of those that describe them."""
+    """Return the stems of the words in the names of the five types.
+
+    Without ``in_names``, also of the words that describe the types.
+    """
     records = load_type_records()
     texts = [text for kind in FIVE_TYPES for text in (kind.value, records[kind].definition, *records[kind].includes)]
     return frozenset(_cut_stem(word) for text in (FIVE_TYPES if in_names else texts) for word in _list_words(text))
@@ -87,7 +93,10 @@ def _find_common_stems(*, in_names: bool) -> frozenset[str]:
 
 @cache
 def _find_name_words(name: str) -> frozenset[str]:
-    """Return the words of a type's name that none of the five names has; all words if they have them all."""
+    """Return the words of a type's name that none of the five names has.
+
+    All words if the five names have them all.
+    """
     words = frozenset(re.findall(r"[^\W_]+", name.casefold()))
     return frozenset(word for word in words if _cut_stem(word) not in _find_common_stems(in_names=True)) or words
 

@@ -1,1 +1,1 @@
-"""Training of the embedded model; nothing that runs or reviews documents imports it."""
+"""Training of the embedded model; running and reviewing never import it."""

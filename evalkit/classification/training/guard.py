@@ -1,4 +1,4 @@
-"""Validation texts that new weights must still read: ``guard.json``, features without a text.
+"""Validation texts that new weights must still read (``guard.json``).
 
 The texts are invented. Of each, the file holds the type, the lexicon's features and the numbers of its terms in the
 sorted vocabulary of the shipped weights, so that weights which have forgotten what they knew are noticed at any site. ``tests/benchmarks/guard.py`` writes the file.

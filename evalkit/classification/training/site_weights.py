@@ -1,4 +1,4 @@
-"""A site's own weights: the shipped ones, adapted to documents that its experts have read.
+"""A site's own weights: the shipped ones, adapted to what its experts have read.
 
 The shipped weights are the prior; a word's weight moves only if at least ``MIN_TERM_GROUPS`` patients' documents have
 it, and a letterhead counts from as many. So no patient's words are in the weights, and letterheads are salted hashes.
@@ -226,7 +226,7 @@ class SiteTrainingSet:
         return page_breaks
 
     def adjust_joins(self, is_learned: npt.NDArray[np.bool_]) -> FloatArray:
-        """Compute what is added to the weights of the signs at page breaks, from whole files that are marked."""
+        """Compute the changes to the weights of page-break signs from marked whole files."""
         page_breaks = [page_break for page_break in self._page_breaks if is_learned[page_break.document_numbers].all()]
         if not page_breaks:
             return np.zeros(len(JOIN_SIGNS))
@@ -239,7 +239,7 @@ class SiteTrainingSet:
         return np.asarray(added[:, 1] - added[:, 0])
 
     def _lower_support_by_joins(self, support: FloatArray, is_learned: npt.NDArray[np.bool_]) -> None:
-        """Lower the support of files with a page break that the other weeks answer otherwise."""
+        """Lower the support of files with a page break that the other weeks contradict."""
         weeks = np.array([document.week for document in self.documents])
         added_by_week = {week: self.adjust_joins(is_learned & (weeks != week)) for week in sorted(set(weeks.tolist()))}
         for page_break in self._page_breaks:
@@ -272,7 +272,7 @@ class SiteTrainingSet:
     def compute_log_odds(
         self, fitted: FittedWeights, letterheads: Mapping[str, tuple[float, ...]], indices: Sequence[int]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the damped sums of these documents, and the log odds of their letterheads."""
+        """Return the documents' damped sums and the log odds of their letterheads."""
         sums = fitted.compute_damped_type_sums(self._training_set, self._whole_rows[list(indices)])
         odds = [
             choose_strongest_weights(
@@ -286,7 +286,7 @@ class SiteTrainingSet:
     def predict_held_out(
         self, parts: Sequence[str], is_learned: npt.NDArray[np.bool_]
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute each document's sums and odds by weights learned without its part and group.
+        """Compute each document's sums and odds without learning from its part and group.
 
         ``parts``: part of each document, such as its week.
         """
@@ -339,7 +339,7 @@ class SiteTrainingSet:
         return np.array([DOCUMENT_TYPES.index(document.document_type) for document in self.documents], dtype=np.intp)
 
     def _choose_temperature(self, sums: FloatArray, odds: FloatArray, true_types: npt.NDArray[np.intp]) -> float:
-        """Choose the most probable temperature, given held-out answers and the shipped one."""
+        """Choose the most probable temperature from held-out answers and the shipped one."""
         shipped = math.log(self.base.temperature)
 
         def compute_loss(log_temperature: float) -> float:
@@ -366,7 +366,9 @@ def _collect_person_names(documents: Iterable[SiteDocument]) -> frozenset[str]:
 def _fit_added_weights(
     base_logits: FloatArray, features: FloatArray, true_classes: npt.NDArray[np.intp], ridge: float
 ) -> FloatArray:
-    """Fit weights that are added to given logits: multinomial logistic regression, ridge.
+    """Fit weights that are added to given logits.
+
+    The fit is a multinomial logistic regression with a ridge penalty.
 
     ``features``: one row per example; the result has one row per feature, one column per class.
     """

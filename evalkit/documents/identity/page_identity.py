@@ -181,7 +181,7 @@ class _IdentifierSearch(LabelSearch):
         return tuple(sorted(identifiers, key=lambda identifier: (identifier.box[1], identifier.box[0])))
 
     def _add_unlabelled_name(self) -> None:
-        """Add the patient's name from a place without a label, and facts around a name in a sentence.
+        """Add the patient's unlabelled name, and facts around a name in a sentence.
 
         Such places are running heads, stickers, and the address or first sentences of a letter.
         """

@@ -1,4 +1,4 @@
-"""Performance of the models that judge: is each verifier's model awake, and at what price?
+"""Performance and price of the models that judge, for each verifier.
 
 Only what a model says counts here, not what rules compute beside it. A role is measured on the semantic faults that are
 meant for it: structure and quotes are computed, so its model is not asked about them.
@@ -64,7 +64,9 @@ class RoleJudgement:
 
 
 def list_role_judgements(outcome: ClassificationOutcome, grave_issues: Sequence[Issue]) -> tuple[RoleJudgement, ...]:
-    """List what each asked role said about an answer; a role that gave no answer is left out.
+    """List what each asked role said about an answer.
+
+    A role that gave no answer is left out.
 
     ``grave_issues``: the BLOCKER and MAJOR issues that count as alarms.
     """
@@ -111,7 +113,10 @@ class JudgePerformance:
     alarms. Holds if real errors are as easy to notice as planted ones."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures as a JSON-serialisable dictionary; a bound that is infinite becomes None."""
+        """Return the figures as a JSON-serialisable dictionary.
+
+        An infinite bound becomes None.
+        """
         return {
             key: {name: None if number == math.inf else number for name, number in value._asdict().items()}
             if isinstance(value, Estimate)
@@ -197,7 +202,7 @@ JUDGE_HEAD = (
 
 
 def format_judge_rows(judges: Sequence[JudgePerformance]) -> Iterator[tuple[str, ...]]:
-    """Format the judges as rows under ``JUDGE_HEAD``, each figure with its 95 % interval."""
+    """Format the judges as rows under ``JUDGE_HEAD``, with 95 % intervals."""
     for judge in judges:
         yield (
             judge.role,

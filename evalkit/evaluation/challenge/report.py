@@ -140,7 +140,7 @@ class MutationTestReport:
         return group_by(self.cases, lambda case: case.kind)
 
     def measure_judges(self) -> list[JudgePerformance]:
-        """Measure the models of the roles that were asked, in the order of ``JUDGING_ROLES``."""
+        """Measure the models of the asked roles, in the order of ``JUDGING_ROLES``."""
         return [
             measure_judge(
                 role,

@@ -1,1 +1,1 @@
-"""Formats of ``evalkit export``: a module each, and one table of them (``formats``)."""
+"""Formats of ``evalkit export``: one module each, and a table (``formats``)."""

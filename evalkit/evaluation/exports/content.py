@@ -1,4 +1,4 @@
-"""Collect what an export of ground truth writes: documents, rows and records, whatever the format."""
+"""Collect the documents, rows and records that exports of ground truth write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ground truth as a dataset folder: a data card and one Parquet file per part of the split.
+"""Ground truth as a dataset folder: data card, one Parquet file per split part.
 
 ``datasets.load_dataset(folder)`` of Hugging Face opens it, with the parts and the types of the columns.
 """

@@ -1,4 +1,7 @@
-"""Folders that an export writes: replaced as a whole, and only if they are an earlier export."""
+"""Folders that an export writes as a whole.
+
+Only an earlier export is replaced.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ MANIFEST_NAME = "evalkit-export.json"
 
 @contextmanager
 def replace_export_folder(target: Path, format_name: str) -> Iterator[Path]:
-    """Yield a new private folder that replaces ``target``, with its manifest, when the block ends."""
+    """Yield a new private folder that replaces ``target`` when the block ends.
+
+    Its manifest is written then.
+    """
     with replace_folder_atomically(target) as folder:
         yield folder
         manifest = {"evalkit_export": 1, "format": format_name, "files": _list_files(folder)}
@@ -33,7 +39,10 @@ def is_earlier_export(folder: Path) -> bool:
 
 
 def _list_files(folder: Path) -> list[str]:
-    """List all files below a folder, and empty or linked folders, which no export writes."""
+    """List all files below a folder, and its empty or linked folders.
+
+    No export writes such folders.
+    """
     paths = sorted(
         path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink() or not any(path.iterdir())
     )

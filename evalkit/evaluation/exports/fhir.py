@@ -1,4 +1,4 @@
-"""Ground truth, fields and open cases as FHIR R4: a folder with one transaction Bundle per file.
+"""Ground truth, fields and open cases as FHIR R4: a transaction Bundle per file.
 
 Each segment is a document of its own with a PDF of its pages alone. Patients have identifiers, but no names; the PDFs show
 them, as the files do.
@@ -46,7 +46,7 @@ from evalkit.store import GROUND_TRUTH_FOLDER, PATIENT_SALT_FILE, OutputFolder, 
 
 
 def write_fhir_folder(content: ExportContent, target: Path) -> int:
-    """Write a Bundle for each file with ground truth, fields or an open case; return their number.
+    """Write a Bundle per file with truth, fields or an open case; return their number.
 
     A file whose pages cannot be cut is left out, and named in ``content.problems``; so is a segment's PDF whose pages are
     not all about one patient.
@@ -81,7 +81,10 @@ def write_fhir_folder(content: ExportContent, target: Path) -> int:
 
 
 def _load_salt(output_folder: OutputFolder) -> bytes:
-    """Load the salt of the patients' keys; without one, patients have other identifiers in each export."""
+    """Load the salt of the patients' keys.
+
+    Without it, patients have other identifiers in each export.
+    """
     if output_folder.has_file(PATIENT_SALT_FILE):
         return load_or_create_patient_salt(output_folder)
     return secrets.token_bytes(32)
@@ -96,7 +99,7 @@ def _iterate_bundles(content: ExportContent, doc_ids: list[str]) -> Iterator[Doc
 
 
 def _iterate_open_cases(content: ExportContent) -> Iterator[SMEPacket]:
-    """Iterate the cases that wait for an expert; attention checks stay inside of evalkit."""
+    """Iterate the cases that wait for an expert, except attention checks."""
     check_ids = map_check_case_ids_by_doc_id(content.output_folder)
     for case_id in list_case_ids_with_packet(content.output_folder):
         if case_id != get_base_case_id(case_id):
@@ -177,7 +180,7 @@ def _cut_segments(
 
 
 def _list_one_patient_pages(output_folder: OutputFolder, doc_id: str, review: Review | None) -> set[frozenset[int]]:
-    """List the pairs of pages of which the expert answered that they are about one patient.
+    """List the pairs of pages that the expert said are about one patient.
 
     A question about three patients shows pages of two, so its answer does not count.
     """
@@ -193,7 +196,10 @@ def _list_one_patient_pages(output_folder: OutputFolder, doc_id: str, review: Re
 
 
 def _find_review(output_folder: OutputFolder, case_id: str, truth: GroundTruthRecord | None) -> Review | None:
-    """Find the review from which a record was made; None for silver, or if its file is missing."""
+    """Find the review from which a record was made.
+
+    None for silver, or if its file is missing.
+    """
     if truth is None or truth.reviewer is None:
         return None
     reviews = (
@@ -231,7 +237,7 @@ def _serialise_bundle(bundle_json: dict[str, Any]) -> str:
 
 
 def _require_same_truth(path: Path, record: FileRecord) -> None:
-    """Raise an EvalkitError if the Bundle that was written does not say what was meant."""
+    """Raise an EvalkitError if the written Bundle differs from what was meant."""
     truth = read_truth(json.loads(path.read_bytes()), path.name)
     expected = [record.truth.model_dump(mode="json") | dict(record.facts)] if record.truth else []
     for row in expected:

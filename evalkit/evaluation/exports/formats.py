@@ -20,7 +20,7 @@ ExportFormatName = Literal["jsonl", "csv", "parquet", "folder", "labelstudio", "
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """How a format is written."""
+    """Format of an export: its writer, and what the writer needs."""
 
     write: Callable[[ExportContent, Any], int]
     """Write the file or folder atomically; return the number of rows (for a folder of files: of documents)."""

@@ -1,4 +1,4 @@
-"""Ground truth as JSON Lines: whole records per document, or rows per segment or page."""
+"""Ground truth as JSON Lines: records per document, or rows per segment or page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases as Label Studio tasks: pictures of pages, the program's answer, experts' truth, labelling config.
+"""Cases as Label Studio tasks: page pictures, answers, truth, labelling config.
 
 The program's answer is left out where the next expert must answer before seeing it. Addresses of pages carry the first
 digits of the document's hash, never its name.
@@ -49,7 +49,7 @@ _HASH_DIGITS = 12
 
 
 def write_label_studio_folder(content: ExportContent, target: Path) -> int:
-    """Write tasks, config and pages of all classification cases; return the number of tasks.
+    """Write all classification cases' tasks, config and pages; return the task count.
 
     A case whose pages cannot be drawn is left out, and named in ``content.problems``.
     """
@@ -94,7 +94,7 @@ def _render_template(name: str, **values: Any) -> str:
 
 
 def _iterate_cases(content: ExportContent) -> Iterator[CaseOpinions]:
-    """Iterate the base cases about classifications; attention checks stay inside of evalkit."""
+    """Iterate the base cases about classifications, except attention checks."""
     check_ids = map_check_case_ids_by_doc_id(content.output_folder)
     for case_id in list_case_ids_with_packet(content.output_folder):
         if case_id != get_base_case_id(case_id):
@@ -164,9 +164,9 @@ def _describe_questions(packet: SMEPacket) -> str:
 
 
 def describe_truth(opinions: CaseOpinions, record: GroundTruth | None, bundle: DocumentBundle) -> LabelledAnswer | None:
-    """Describe the parts of an expert's truth for which somebody vouches; None without truth.
+    """Describe the parts of an expert's truth for which somebody vouches.
 
-    None also while an attention check shows the document, because its answer must stay hidden.
+    None without truth. None also while an attention check shows the document, because its answer must stay hidden.
     """
     if record is None or record.reviewer is None or opinions.is_attention_check_pending:
         return None

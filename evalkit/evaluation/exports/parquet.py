@@ -1,4 +1,7 @@
-"""Ground truth as Parquet with types of its own: lists, structs and times with a zone, as DuckDB and pandas read them."""
+"""Ground truth as Parquet with typed lists, structs and times with a zone.
+
+DuckDB and pandas read them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A workbook (XLSX) of an output folder: queue, issues, fields, ground truth and report, for people who filter."""
+"""Workbook (XLSX) of an output folder, for people who filter tables.
+
+Its sheets are queue, issues, fields, ground truth and report.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ _Row = dict[str, Cell]
 
 
 def write_workbook(content: ExportContent, target: Path) -> int:
-    """Write the workbook; return the number of its rows. UsageError if a sheet would have too many."""
+    """Write the workbook; return its number of rows.
+
+    UsageError if a sheet would have too many.
+    """
     tables: dict[str, tuple[Iterable[str], list[_Row]]] = {
         "queue": (CASE_COLUMNS, _list_queue(content.output_folder)),
         "issues": _collect_columns(_iterate_issues(content)),
@@ -58,7 +64,10 @@ def _collect_columns(rows: Iterator[_Row]) -> tuple[Iterable[str], list[_Row]]:
 
 
 def _convert_cell(value: Any) -> Cell:
-    """Convert a text that is a date or a time to one, unless spreadsheets have no such day; lists to text."""
+    """Convert dates and times in text to values, and lists to text.
+
+    A day that spreadsheets do not have stays text.
+    """
     if isinstance(value, str):
         try:
             if _DAY.fullmatch(value) and (day := date.fromisoformat(value)).year > 1900:
@@ -79,7 +88,7 @@ def _list_queue(output_folder: OutputFolder) -> list[_Row]:
 def _iterate_records(
     content: ExportContent, folder_name: str, read_record: Callable[[OutputFolder, str], _Record]
 ) -> Iterator[_Record]:
-    """Iterate the records of a folder; one that cannot be read is named in ``content.problems``."""
+    """Iterate a folder's records; name unreadable ones in ``content.problems``."""
     for file_name in content.output_folder.list_json_files(folder_name):
         try:
             yield read_record(content.output_folder, file_name.rpartition("/")[2].removesuffix(".json"))

@@ -1,1 +1,1 @@
-"""FHIR R4: ground truth, fields and open cases as resources, and the ground truth read back from them."""
+"""FHIR R4: ground truth, fields and open cases as resources, and truth read back."""

@@ -1,7 +1,8 @@
-"""The FHIR R4 resources of one file: its documents, reports, observations, provenance, tasks and patients.
+"""FHIR R4 resources of one file.
 
-A Bundle is a ``transaction``, because servers store its resources one by one. Each is written under an identifier of its
-own (conditional update), so that posting a Bundle again changes nothing and a newer one replaces what it corrects.
+They are documents, reports, observations, provenance, tasks and patients. A Bundle is a ``transaction``, because
+servers store its resources one by one. Each is written under an identifier of its own (conditional update), so that
+posting a Bundle again changes nothing and a newer one replaces what it corrects.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class BundleBuilder:
         return {"resourceType": "Bundle", "type": "transaction", "entry": list(self._entry_by_url.values())}
 
     def _add(self, resource: dict[str, Any], system: str, value: str, *, is_shared: bool = False) -> dict[str, str]:
-        """Add a resource under an identifier, unless it is there; return the reference to it.
+        """Add a resource under an identifier if it is new; return the reference to it.
 
         A shared resource is only created if the server does not have it, and never changed.
         """
@@ -121,7 +122,7 @@ class BundleBuilder:
 
     @cached_property
     def _source(self) -> dict[str, str]:
-        """Add the file: without its bytes, which may be about several patients, but with their hash."""
+        """Add the file with its hash, without bytes, which may be about several patients."""
         bundle, truth = self._record.bundle, self._record.truth
         digest = base64.urlsafe_b64encode(bytes.fromhex(self._sha256)).decode().rstrip("=")
         source: dict[str, Any] = {
@@ -216,7 +217,7 @@ class BundleBuilder:
     # --- fields ------------------------------------------------------------------------------------------------------
 
     def _add_reports(self, fields_truth: FieldsGroundTruth) -> Iterator[dict[str, str]]:
-        """Add a report for each form of a clinical type with a decided field, and its observations."""
+        """Add a report with observations for each clinical form that has a decided field."""
         is_expert = fields_truth.ground_truth_source != "AUTO_ACCEPTED"
         for form_number, form in enumerate(fields_truth.ground_truth_fields, 1):
             if form.document_type not in load_type_records():
@@ -252,7 +253,7 @@ class BundleBuilder:
             yield self._add(report, terms.REPORT_SYSTEM, f"{self._sha256}.{form.start_page}-{form.end_page}")
 
     def _is_of_another(self, form: ExtractedFields, name: str) -> bool:
-        """Return True if the value stands on a page that names another patient than most of the form's pages."""
+        """Return True if the value's page names another patient than most of the form's."""
         return form.fields[name].page in self._record.subjects.list_pages_of_others(form.start_page, form.end_page)
 
     def _add_observation(self, form: ExtractedFields, name: str, status: str, issued: str) -> dict[str, str]:

@@ -41,7 +41,10 @@ def _encode_single_value(value: Any) -> dict[str, Any]:
 
 
 def decode_extension(extension: dict[str, Any]) -> Any:
-    """Return the JSON value of an extension; LookupError, TypeError or ValueError if it has none."""
+    """Return an extension's JSON value.
+
+    LookupError, TypeError or ValueError if it has none.
+    """
     inner = extension.get("extension")
     if inner and inner[0]["url"] == _ITEM:
         return [decode_extension(item) for item in inner]
@@ -57,5 +60,5 @@ def decode_extension(extension: dict[str, Any]) -> Any:
 
 
 def find_extension(element: dict[str, Any], url: str) -> Any:
-    """Return the value of an element's extension of this URL. LookupError if it has none."""
+    """Return the value of an element's extension of this URL; LookupError if none."""
     return decode_extension(next(inner for inner in element["extension"] if inner["url"] == url))

@@ -1,4 +1,4 @@
-"""Patients of exported documents, without names: which page ranges are about the same person.
+"""Patients of exported documents, unnamed: page ranges about the same person.
 
 Source: contract ruling 22. Two persons of one file are never one patient, whatever their numbers; persons of two files are
 one only if a page of each shows the same person. An identifier is derived from the salted keys, and tells nobody the

@@ -1,4 +1,4 @@
-"""Names that evalkit's FHIR resources use: its own systems and extensions, and those of HL7 and IHE."""
+"""Names in evalkit's FHIR resources: own systems, extensions, HL7's and IHE's."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Label Studio: an answer as its regions and choices, and the import of what annotators answered."""
+"""Label Studio: answers as regions and choices, import of annotators' answers."""

@@ -1,4 +1,4 @@
-"""Import of Label Studio's answers as reviews, through the same checks as any other review.
+"""Import of Label Studio's answers as reviews, with the same checks as any other.
 
 What an annotator saw is not known, so a review lists no page and no issue as seen, and vouches for the file's type and
 the documents only where the annotation states them. Each answer is taken over, left out or refused by itself.
@@ -60,7 +60,7 @@ ImportStatus = Literal["imported", "unchanged", "skipped", "refused"]
 
 @dataclass(frozen=True)
 class ImportedRow:
-    """What became of one annotation, or of a task without one."""
+    """Outcome of one annotation, or of a task without one."""
 
     task: str
     """The task's number in Label Studio, or its place in the file."""
@@ -489,7 +489,7 @@ class _AnswerImport:
         )
 
     def _choose_case_id(self, opinions: CaseOpinions, stated: _GivenAnswer) -> str:
-        """Choose the case that the answer is an answer to: the base case or its second opinion."""
+        """Choose the case that is answered: the base case or its second opinion."""
         case_id = stated.data.case_id
         requesting_review = opinions.review_requesting_second_opinion
         if requesting_review and requesting_review.reviewer != stated.reviewer:

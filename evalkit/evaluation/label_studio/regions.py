@@ -43,7 +43,10 @@ PageSize = tuple[int, int]
 
 @dataclass(frozen=True)
 class LabelledAnswer:
-    """An answer to one case as Label Studio can state it: None or empty where it states nothing."""
+    """Answer to one case, as far as Label Studio can state it.
+
+    What it does not state is None or empty.
+    """
 
     dominant_type: DocumentType | None = None
     """The type of the whole file."""
@@ -59,7 +62,7 @@ class LabelledAnswer:
 
 
 def describe_answer(classification: ClassificationOutput, bundle: DocumentBundle) -> LabelledAnswer:
-    """Describe a classification with the quotes that can be shown as boxes on their pages."""
+    """Describe a classification with the quotes that can be shown as boxes on pages."""
     segments, _ = fit_segments_to_file(classification.segments, bundle.total_pages)
     locator = QuoteLocator(bundle)
     quotes = (
@@ -169,7 +172,10 @@ class _Result(_Row):
 
     @property
     def frame(self) -> tuple[float, float, float, float]:
-        """The upright frame of the box, which is turned clockwise about its corner, in shares of the page."""
+        """The box's upright frame, in shares of the page.
+
+        The box is turned clockwise about its corner.
+        """
         value, width, height = self.value, self.original_width, self.original_height
         turn = radians(value.rotation)
         across = (value.width * width * cos(turn), -value.height * height * sin(turn))
@@ -198,7 +204,7 @@ _T = TypeVar("_T")
 
 
 def parse_results(raw_results: Sequence[Any], total_pages: int) -> LabelledAnswer:
-    """Parse the ``result`` of an annotation. ReviewRefused names everything that is wrong.
+    """Parse an annotation's ``result``; ReviewRefused names everything wrong.
 
     The message never quotes text of the document.
     """
@@ -244,7 +250,7 @@ def _parse_result(
 
 
 def _describe_foreign_part(raw: Any) -> str:
-    """Describe a part of an annotation that evalkit's labelling config does not have; empty for any other."""
+    """Describe a part of an annotation that the labelling config lacks, else empty."""
     if not isinstance(raw, dict):
         return ""
     if raw.get("type") == "relation":

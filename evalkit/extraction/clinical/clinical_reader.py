@@ -73,7 +73,10 @@ def list_first_pass_values(field: TemplateField, report: ClinicalReport) -> tupl
 def _rank_by_role(
     readings: Iterable[LocatedClinicalValue], field: TemplateField, report: ClinicalReport
 ) -> tuple[LocatedClinicalValue, ...]:
-    """Sort readings by role, the latest correction first; drop those that are not about this report's field."""
+    """Sort the readings of this report's field by role, the latest correction first.
+
+    Others are dropped.
+    """
     if not (field.format in _FORMATS_WITH_ROLES or field.reader == "histology") or (
         field.format == "measurement" and field.many
     ):
@@ -254,7 +257,10 @@ _read_msi_status = _make_biomarker_reader("msi_status", "msi_clause")
 
 
 def _read_msi(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read the microsatellite status; a defect of mismatch repair only if it contradicts one."""
+    """Read the microsatellite status.
+
+    A defect of mismatch repair counts only if it contradicts one.
+    """
     readings = list(_read_msi_status(field, report, is_second_pass))
     yield from readings
     for line in report.finding_lines if readings else ():
@@ -331,11 +337,11 @@ def _find_institution_names(line: ReportLine) -> Iterator[LocatedClinicalValue]:
 
 
 def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read dates with a label of the field, sorted by the order of the labels; last, a date of the letterhead.
+    """Read dates with a label of the field, in the order of the labels.
 
-    A label is the whole text between the previous column or date and this one, or it begins that text: "Reported by". A
-    date whose day and month cannot be told apart is left out if other dates of the report have the day first, and so are
-    dates with labels that come after its own.
+    A date of the letterhead comes last. A label is the whole text between the previous column or date and this one, or
+    it begins that text: "Reported by". A date whose day and month cannot be told apart is left out if other dates of
+    the report have the day first, and so are dates with labels that come after its own.
     """
     labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
     is_day_first = any(get_pattern("day_first_number").search(page.text) for page in report.pages)
@@ -375,7 +381,9 @@ def _find_date_label(line: ReportLine, start: int, end: int) -> str:
 
 
 def _is_date_label(text: str, label: str) -> bool:
-    """Return True if a text is the label, or the label with words behind it or another label's value before it.
+    """Return True if a text is the label, alone or with certain words around it.
+
+    Words may follow it, or another label's value may precede it.
 
     >>> [_is_date_label(text, "reported") for text in ("reported", "reported by a. venkat, md on", "previously reported")]
     [True, True, False]

@@ -95,7 +95,7 @@ def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext
 
 
 def _describe_omission(context: ValueContext, pattern_name: str, part: str, *, is_included: bool) -> str | None:
-    """Return an error if a percentage or a distance after a result was left out; or None."""
+    """Return an error if a result's percentage or distance was left out, else None."""
     match = None if is_included else get_pattern(pattern_name).match(context.clause_after)
     return match and (
         f'Extracted as "{context.value_text}" but the source goes on with "{match["omitted"].strip()}": include the {part}'

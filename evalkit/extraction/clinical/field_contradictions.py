@@ -127,7 +127,10 @@ class _Statement(NamedTuple):
     """The place: of the extracted value itself, a FieldPlace."""
 
     def contradicts(self, other: _Statement) -> bool:
-        """Return True if both cannot be right; of long texts, if neither contains the other."""
+        """Return True if the values cannot both be right.
+
+        Of long texts, if neither contains the other.
+        """
         if self.meaning.readings or other.meaning.readings:
             return self.meaning.contradicts(other.meaning)
         return self.value not in other.value and other.value not in self.value
@@ -136,7 +139,7 @@ class _Statement(NamedTuple):
         return isinstance(self.reading, LocatedClinicalValue) and self.reading.role is role
 
     def is_hybridisation(self) -> bool:
-        """Return True for the result of in situ hybridisation, which decides an equivocal stain."""
+        """Return True for a result of in situ hybridisation: it decides equivocal stains."""
         place = self.build_place()
         return (
             get_pattern("hybridisation").search(place.quote[: place.quote.find(place.raw) + len(place.raw)]) is not None
@@ -158,7 +161,7 @@ class _Statement(NamedTuple):
 def settle_contradictions(
     fields: Mapping[str, FieldValue], template: FieldTemplate, report: ClinicalReport
 ) -> dict[str, FieldValue]:
-    """Compare each found value with the report's statements about its field; return all fields.
+    """Compare found values with statements about their fields; return all fields.
 
     A contradicted value becomes ambiguous: ``candidates`` has the values, the gravest or latest first, and ``places``
     the places with another value than the first. A value that the report itself corrects stays found, with its places.

@@ -1,4 +1,4 @@
-"""Offline readers of findings: margins, grades, stage and sizes; then those with names, stains and tests.
+"""Offline readers of margins, grades, stages, sizes, names, stains and tests.
 
 A size of an earlier examination, a distance, a slice thickness or a limit of a guideline is no size of a lesion.
 """
@@ -34,7 +34,7 @@ PassageReader = Callable[[ReportPassage], Iterator[tuple[int, int]]]
 
 
 def make_passage_reader(find_spans: PassageReader) -> FieldReader:
-    """Build a reader that finds values at labels, then anywhere in the report's passages."""
+    """Build a reader of values at labels, then anywhere in the report's passages."""
 
     def read_passages(
         field: TemplateField, report: ClinicalReport, is_second_pass: bool
@@ -51,7 +51,7 @@ def make_passage_reader(find_spans: PassageReader) -> FieldReader:
 
 
 def find_margin_spans(passage: ReportPassage) -> Iterator[tuple[int, int]]:
-    """Find clauses that state whether a margin is involved, not those that only give a distance."""
+    """Find clauses that state whether a margin is involved, not just a distance."""
     has_topic = get_pattern("margin_topic").search(passage.topic) is not None
     for start, end in passage.iter_clauses():
         clause = passage.text[start:end]
@@ -71,7 +71,10 @@ def find_grade_spans(passage: ReportPassage) -> Iterator[tuple[int, int]]:
 
 
 def read_stages(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read pathologic categories, also on several lines; then labelled stages and stage groups."""
+    """Read pathologic categories, then labelled stages and stage groups.
+
+    Categories may be on several lines.
+    """
     passages = get_passages(report)
     readings = []
     for number, passage in enumerate(passages):
@@ -89,7 +92,7 @@ def read_stages(field: TemplateField, report: ClinicalReport, is_second_pass: bo
 
 
 def _find_further_categories(passages: Sequence[ReportPassage]) -> tuple[PageTextSpan, ...]:
-    """Find the first N and the first M category that begin a line, on the first passage's page."""
+    """Find the first N and M that begin a line, on the first passage's page."""
     spans: dict[str, PageTextSpan] = {}
     for passage in passages:
         match = get_pattern("further_category").search(passage.text, 0, 40)
@@ -237,7 +240,7 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
 
 
 def _find_leading_results(line: ReportLine, stains: Sequence[re.Match[str]]) -> dict[int, tuple[int, int]]:
-    """Find the result before a list of stains, by the start of each listed stain in the line."""
+    """Find the result before a list of stains, by each stain's start in the line."""
     spans: dict[int, tuple[int, int]] = {}
     result: re.Match[str] | None = None
     for end, stain in zip([0, *(stain.end() for stain in stains)], stains, strict=False):

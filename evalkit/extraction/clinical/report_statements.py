@@ -1,4 +1,4 @@
-"""Values at labels in a report's lines and tables; its passages, and what a statement in them is about.
+"""Labelled values in a report's lines and tables; its passages and statements.
 
 A statement may be about this examination, an earlier one, a method. The words that decide are in ``patterns.toml``.
 """
@@ -24,7 +24,7 @@ SURE_CONFIDENCE, LIKELY_CONFIDENCE, GUESSED_CONFIDENCE = 0.95, 0.9, 0.8
 
 
 def extract_sentence_parts(text: str, start: int, end: int, reach: int = 200) -> tuple[str, str]:
-    """Return the words of a sentence or table cell before and after ``text[start:end]``.
+    """Return a sentence's or cell's words before and after ``text[start:end]``.
 
     ``reach``: most characters of each. A line break before a small letter ends no sentence.
     """
@@ -209,12 +209,15 @@ class ReportPassage:
 
     @cached_property
     def text(self) -> str:
-        """Text of the passage in one line, with colons for rows of dots, of the same length as on the page."""
+        """The passage in one line, with colons for rows of dots.
+
+        It is as long as on the page.
+        """
         text = self.page.text[self.start : self.end].replace("\n", " ")
         return get_pattern("dot_leader").sub(lambda dots: f":{' ' * (len(dots.group()) - 1)}", text)
 
     def iter_clauses(self) -> Iterator[tuple[int, int]]:
-        """Iterate over start and end of each clause in ``text``; a table row is one clause."""
+        """Iterate each clause's start and end in ``text``; a table row is one clause."""
         position = 0
         for clause_end in get_pattern("clause_end").finditer(self.text) if "\t" not in self.text else ():
             yield position, clause_end.start()
@@ -286,7 +289,7 @@ def _find_line_role(line: ReportLine, role: StatementRole) -> StatementRole:
 
 
 def _mark_corrections(passages: Sequence[ReportPassage]) -> tuple[ReportPassage, ...]:
-    """Mark an addendum's statements as corrections if any of them says that it corrects something."""
+    """Mark an addendum's statements as corrections if any says that it corrects."""
     is_correction = any(
         passage.role is StatementRole.ADDED and get_pattern("statement_correction").search(passage.text)
         for passage in passages
@@ -300,7 +303,7 @@ def _mark_corrections(passages: Sequence[ReportPassage]) -> tuple[ReportPassage,
 
 
 def find_statement_role(report: ClinicalReport, page: Page, start: int, end: int) -> StatementRole:
-    """Find the role of the statement ``page.text[start:end]`` from the words around it.
+    """Find the role of ``page.text[start:end]`` from the words around it.
 
     Text outside the report's body, as in a page's header, is STATED.
     """

@@ -86,7 +86,10 @@ class ClinicalReport:
         self._remembered: dict[object, Any] = {}
 
     def remember(self, key: Hashable, compute: Callable[[], _Result]) -> _Result:
-        """Return what ``compute`` returned the first time for this key: several steps need the same."""
+        """Return the first result of ``compute`` for this key.
+
+        Several steps need the same.
+        """
         result: _Result | None = self._remembered.get(key)
         if result is None:
             result = self._remembered[key] = compute()
@@ -137,7 +140,7 @@ def _load_section_groups() -> dict[str, SectionGroup]:
 
 @cache
 def _compile_heading(pattern_name: str) -> re.Pattern[str]:
-    """Compile a pattern of headings, with the names of the sections in place of its words in capitals."""
+    """Compile a heading pattern: section names replace its words in capitals."""
     main_names = load_clinical_lexicon()["sections"]["inside"]
     names = "|".join(map(re.escape, sorted(_load_section_groups(), key=len, reverse=True)))
     alternatives = {
@@ -261,7 +264,10 @@ def _split_at_headings(page: Page, text: str, start: int, printed_starts: Sequen
 
 
 def _list_cuts_around_heading(start: int, printed_line: str, is_after_sentence: bool) -> tuple[int, ...]:
-    """Return where a heading or signature begins, and where it ends if it is the whole line."""
+    """Return where a heading or signature begins.
+
+    Also where it ends, if it is the whole line.
+    """
     if _match_heading(printed_line):
         return start, start + len(printed_line)
     is_signature = is_after_sentence and get_pattern("signature_line").match(printed_line.rstrip())

@@ -1,4 +1,4 @@
-"""Offline reader of genetic variants: a gene with its changes, in tables, sentences and lists.
+"""Offline reader of genetic variants in tables, sentences and lists.
 
 A change belongs to the gene next to it, before or after, in its row or sentence. What is said of relatives, of earlier
 tests or of medicine in general is no finding.
@@ -57,7 +57,10 @@ class _Variant:
 
     @cached_property
     def changes(self) -> frozenset[str]:
-        """The changes in a form that is equal for p.Gly12Asp and G12D, c.5946delT and c.5946del."""
+        """Changes in a form that is equal for p.Gly12Asp and G12D.
+
+        Also for c.5946delT and c.5946del.
+        """
         words = (normalise_variant(self.text) or "").removeprefix(self.gene).split(" ")
         return frozenset(map(_shorten_change, words)) - {"?", "", self.gene}
 
@@ -187,7 +190,10 @@ def _merge_mentions(report: ClinicalReport, is_second_pass: bool) -> list[_Varia
 
 
 def _list_denied_genes(line: ReportLine, match: re.Match[str]) -> list[str]:
-    """List genes without any variant by a statement; none if the statement is about one change."""
+    """List genes that a statement says have no variant.
+
+    Empty if the statement is about one change.
+    """
     before, after = extract_sentence_parts(line.text, *match.span())
     sentence = before + match.group() + after
     if any(get_pattern(name).search(sentence) for name in _CHANGE_PATTERNS):
@@ -196,7 +202,7 @@ def _list_denied_genes(line: ReportLine, match: re.Match[str]) -> list[str]:
 
 
 def _merge_variants(variants: Iterable[_Variant]) -> list[_Variant]:
-    """Keep the fullest mention of each variant; two that differ in a part are both doubtful."""
+    """Keep each variant's fullest mention; two that differ in a part are doubtful."""
     merged: list[_Variant] = []
     for variant in variants:
         number = next(
@@ -275,7 +281,10 @@ def _is_same_change(
 
 
 def _name_change_kind(match: re.Match[str]) -> str:
-    """Name the level of a change: ``c.``, ``p.``, ``p.`` also for V600E, or ``""`` for words."""
+    """Name the level of a change: ``c.`` or ``p.``, or ``""`` for words.
+
+    V600E is ``p.`` too.
+    """
     text = match.group()
     return text[:2] if text[1] == "." else "p." if re.match(r"[A-Z]\d", text) else ""
 

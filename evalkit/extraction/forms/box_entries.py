@@ -270,7 +270,7 @@ def _read_entry_on_label_line(
 def find_ticks(
     labels: Sequence[FormLabel], sheet: FormSheet, taken_word_indices: set[int]
 ) -> Iterator[tuple[TemplateField, FormEntry, FormLabel]]:
-    """Yield the ticked fields among the labels: each tick belongs to the nearest label."""
+    """Yield the ticked fields: each tick belongs to the nearest label."""
     checkboxes = [
         (label, field)
         for label in labels
@@ -445,7 +445,7 @@ def _is_within_sentence(run: Sequence[FormWord], sheet: FormSheet, taken_word_in
 
 
 def _is_cut_from_sentence(row: Sequence[FormWord], sheet: FormSheet, taken_word_indices: set[int]) -> bool:
-    """Return True if words adjoin a row on either side: it is a piece of a longer line."""
+    """Return True if words adjoin a row: it is a piece of a longer line."""
     before, after = sheet.get_word_left_of(row[0]), sheet.get_next_two_words(row[-1])[:1]
     gaps = [(before, row[0].x0 - before.x1)] if before else []
     gaps += [(word, word.x0 - row[-1].x1) for word in after]

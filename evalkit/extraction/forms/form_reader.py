@@ -224,7 +224,10 @@ def _iter_box_entries(
 
 
 def _is_second_line(form_entry: FormEntry, first_row: FormEntry, field: TemplateField) -> bool:
-    """Return True if an entry is just below another one, and surely an amount if it should be one."""
+    """Return True if an entry is just below another one.
+
+    If it should be an amount, it must surely be one.
+    """
     drop = form_entry.words[0].center_y - first_row.words[0].center_y
     is_sure = field.format != "currency" or bool(set(form_entry.value) & set(".,$"))
     return is_sure and 0.5 < drop / first_row.words[0].height < _MAX_ROW_DISTANCE
@@ -489,7 +492,7 @@ def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTempl
 
 
 def _split_sheet_by_title(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> list[FormSheet]:
-    """Split a statement of several forms below one another, which have one common head.
+    """Split a statement of forms below one another that share one head.
 
     Each part has the head and the words from its form's title to the next title.
     """
@@ -517,7 +520,7 @@ def _split_sheet_by_title(sheet: FormSheet, likely_templates: Sequence[FieldTemp
 
 
 def _select_anchor_labels(labels: Sequence[FormLabel], template: FieldTemplate) -> list[FormLabel]:
-    """Select the labels of a required field that every form of the template prints once.
+    """Select the labels of a required field that each form prints once.
 
     This is the first field, unless OCR lost its label on some of the forms.
     """
@@ -666,7 +669,10 @@ def _is_part_of_date(sheet: FormSheet, run: Sequence[FormWord], word_before: For
 
 
 def _iter_year_runs(row: Sequence[FormWord], *, allow_misspellings: bool) -> Iterator[tuple[FormWord, ...]]:
-    """Yield the years in a row that is no running text: one word, two halves, or four single digits."""
+    """Yield the years in a row that is no running text.
+
+    A year is one word, two halves, or four single digits.
+    """
     for start, word in enumerate(row if not _is_prose_row(row) else ()):
         for size in (1, 2, 4) if allow_misspellings or word.height > 0.012 else (1, 2):
             run = tuple(row[start : start + size])

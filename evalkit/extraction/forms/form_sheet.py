@@ -267,7 +267,7 @@ def _find_ruled_cells(page: Page) -> list[tuple[int, int, int]]:
 
 
 def _estimate_skew(word_boxes: Sequence[_WordBox]) -> tuple[float, float]:
-    """Estimate the slope of the text rows at the top, and its change per page width down.
+    """Estimate the text rows' slope at the top, and its change per page width down.
 
     The slope changes on photographs, which are taken at an angle. Both are 0 if they cannot be estimated. The first
     estimate uses near words, the second refines it with words farther apart.

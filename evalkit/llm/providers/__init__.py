@@ -1,4 +1,7 @@
-"""Families of language models for ``--model``; each module has those of one protocol in its ``FAMILIES``."""
+"""Families of language models for ``--model``.
+
+Each module has those of one protocol in its ``FAMILIES``.
+"""
 
 from __future__ import annotations
 

@@ -331,7 +331,10 @@ class _ErrorDetails(NamedTuple):
 
 
 def _load_json_or_none(body: bytes) -> Any:
-    """Return an error response's JSON, without the list that may be around it; None if a proxy sent the response."""
+    """Return an error response's JSON, without a list around it.
+
+    None if a proxy sent the response.
+    """
     try:
         payload = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,7 @@
-"""Services and servers with OpenAI's protocol: the rows of ``model_families.toml`` that have an address."""
+"""Services and servers with OpenAI's protocol.
+
+They are the rows of ``model_families.toml`` that have an address.
+"""
 
 from __future__ import annotations
 

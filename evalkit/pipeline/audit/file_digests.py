@@ -1,4 +1,4 @@
-"""Digests of all record files of an output folder, and comparison of the folder with them later.
+"""Digests of an output folder's record files, and later comparison with them.
 
 Names of files may name patients. So a list of digests contains, instead of a document's name, its hash with the folder's
 salt: ``reviews/3fa9c27d51be.second/0001.json``.
@@ -295,7 +295,7 @@ class FolderComparison:
             yield _build_fault(name, "it was changed since the dossier was made")
 
     def _is_packet_explained(self, name: str, shown_name: str, *, is_gone: bool) -> bool:
-        """Return True if only the packet's status differs, and the status fits the reviews.
+        """Return True if only the packet's status differs and it fits the reviews.
 
         True too if it was an attention check that nobody had answered, and that was withdrawn.
         """

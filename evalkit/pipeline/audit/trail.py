@@ -1,6 +1,6 @@
-"""List of decisions, reviews, openings, purges and events of the log: who, when, with which versions.
+"""Trail of decisions, reviews, openings, purges and events of the log.
 
-One row per event.
+It says who, when, and with which versions. One row per event.
 """
 
 from __future__ import annotations

@@ -176,7 +176,9 @@ def _check_each(
     *,
     is_locked: bool = False,
 ) -> Iterator[IntegrityFault]:
-    """Check all files of one kind, which ``list_subjects`` lists by name, document or case.
+    """Check all files of one kind, which ``list_subjects`` lists.
+
+    It lists them by name, document or case.
 
     ``is_locked``: the case's write lock is held meanwhile.
     """

@@ -93,7 +93,7 @@ class OpaquePayload:
 
 
 class RemoteTaskError(Exception):
-    """Unexpected error that a worker met while it processed a document, without its text."""
+    """Unexpected error that a worker met in a document, without its text."""
 
 
 async def run_task(payload: OpaquePayload) -> OpaquePayload:

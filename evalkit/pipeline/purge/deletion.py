@@ -277,9 +277,9 @@ def _create_purged_reviews(output_folder: OutputFolder, case_id: str) -> Iterato
 
 
 class SharedFiles:
-    """Production's labels, draws and records of runs, which list many documents, in memory.
+    """Production's labels, draws and records of runs, in memory.
 
-    The caller holds the run lock: nobody else writes these files.
+    They list many documents. The caller holds the run lock: nobody else writes these files.
     """
 
     def __init__(self, contents: FolderContents) -> None:

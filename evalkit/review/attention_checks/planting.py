@@ -151,7 +151,7 @@ def plant_and_save_attention_check(
 
 
 def _list_parts_with_fault(fault: PlantedFault, answer: ClassificationOutput) -> set[str]:
-    """List the parts of an answer about which the expert must be asked to notice the fault."""
+    """List the answer's parts to be asked about so that the fault can be noticed."""
     if fault.kind == "type":
         return {
             f"segment:{segment.segment_index}"

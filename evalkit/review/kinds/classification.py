@@ -179,7 +179,10 @@ class ClassificationPacket(SMEPacket):
 
     @property
     def whole_requirements(self) -> ViewingRequirements:
-        """What must be seen to validate the whole answer: each segment's first page, the issues that escalated."""
+        """Parts that must be seen to validate the whole answer.
+
+        They are each segment's first page, and the issues that escalated.
+        """
         first_pages = {segment.start_page for segment in self.segments if 1 <= segment.start_page <= self.total_pages}
         # For an unknown rule, every open issue is required.
         is_counted = COUNTED_ISSUES_BY_RULE.get(self.decision_rule, COUNTED_ISSUES_BY_RULE["8"])
@@ -198,7 +201,7 @@ class ClassificationPacket(SMEPacket):
 
 
 def _build_question(asked: AskedPart, segments: Sequence[Segment]) -> Issue:
-    """Build the question about an asked part of which only the program's certainty is low."""
+    """Build the question about an asked part of which only the certainty is low."""
     kind, _, number = asked.part.partition(":")
     facts: dict[str, Any] = {"percent": round(100 * (1 - asked.risk))}
     if kind == "boundary":
@@ -732,10 +735,10 @@ def _choose_vouched_parts(
 def _list_answered_parts(
     packet: ClassificationPacket, submission: Submission, after: ClassificationOutput
 ) -> Iterator[str]:
-    """List the parts of a short case that were asked and seen, by their numbers in the expert's answer.
+    """List the parts of a short case that were asked and seen, by number.
 
-    A document that begins on a page in doubt, and did not in the program's answer, counts as asked: the expert named its
-    type.
+    The numbers are those of the expert's answer. A document that begins on a page in doubt, and did not in the
+    program's answer, counts as asked: the expert named its type.
     """
     pages_seen, questions_seen = {*submission.pages_seen}, {*submission.evidence_seen}
     numbers = {segment.start_page: segment.segment_index for segment in after.segments}

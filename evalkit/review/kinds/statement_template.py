@@ -86,7 +86,7 @@ def _convert_template_issue(reported_issue: ReportedIssue) -> Issue:
 
 
 def list_undecided_questions(packet: TemplatePacket, template: StatementTemplate) -> list[str]:
-    """List the ``READING_QUESTIONS`` that grave issues raise and ``template`` leaves open."""
+    """List the ``READING_QUESTIONS`` of grave issues that ``template`` leaves open."""
     grave_codes = {issue.code for issue in packet.open_issues if issue.severity is IssueSeverity.BLOCKER}
     return [
         name
@@ -213,7 +213,7 @@ class TemplateReviewCase(ReviewCase):
     def edit_template(
         self, draft: Draft, edit: Callable[..., StatementTemplate], *arguments: Any, **options: Any
     ) -> Draft:
-        """Apply an edit of ``template_editing`` to the draft's template; return the new draft.
+        """Apply an edit of ``template_editing`` to the draft's template.
 
         The template comes before ``arguments``. ReviewRefused as the edit.
         """
@@ -331,7 +331,7 @@ class TemplateReviewCase(ReviewCase):
 
     @override
     def get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
-        """Get the pages that the template reads, and shown issues that are critical or high."""
+        """Get the pages that the template reads, and shown critical or high issues."""
         grave_ids = (
             reported_issue.issue.issue_id
             for reported_issue in self.issues_within_caps
