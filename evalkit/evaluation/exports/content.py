@@ -28,8 +28,12 @@ from evalkit.evaluation.ground_truth_table import (
     read_folder_ground_truth,
 )
 from evalkit.evaluation.splitting import GroupingFeatures, split_documents
+from evalkit.review.attention_checks.records import map_check_case_ids_by_doc_id
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.loaders import read_bundle
+from evalkit.review.opinions import CaseOpinions
+from evalkit.review.packet import get_base_case_id
+from evalkit.review.queue import list_case_ids_with_packet
 from evalkit.review.roster import ReviewerRoster
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, has_database, result_file_name
 
@@ -226,6 +230,24 @@ def _build_export_document(
 def _clean_page_text(page_text: str) -> str:
     """Replace lone surrogates by ``?`` and form feeds by spaces in a page's text."""
     return page_text.encode("utf-8", "replace").decode().replace(PAGE_BREAK, " ")
+
+
+def iterate_base_cases(content: ExportContent) -> Iterator[CaseOpinions]:
+    """Iterate the base cases with their opinions, except attention checks.
+
+    A case that cannot be read is named in ``content.problems``.
+    """
+    check_ids = map_check_case_ids_by_doc_id(content.output_folder)
+    for case_id in list_case_ids_with_packet(content.output_folder):
+        if case_id != get_base_case_id(case_id):
+            continue
+        try:
+            opinions = CaseOpinions.read(content.output_folder, case_id, check_ids)
+        except EvalkitError as error:
+            content.problems.append(f"{case_id!r}: {error.message}")
+            continue
+        if not opinions.base_packet.is_attention_check:
+            yield opinions
 
 
 def require_same_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundTruthRow], file_name: str) -> None:

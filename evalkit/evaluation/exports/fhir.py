@@ -19,14 +19,13 @@ from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.page_cutting import cut_pages
 from evalkit.errors import EvalkitError, StoreError
-from evalkit.evaluation.exports.content import ExportContent, require_same_rows
+from evalkit.evaluation.exports.content import ExportContent, iterate_base_cases, require_same_rows
 from evalkit.evaluation.exports.export_folder import replace_export_folder
 from evalkit.evaluation.fhir.bundle_reader import BUNDLES_FOLDER, FACTS, read_truth
 from evalkit.evaluation.fhir.resources import BundleBuilder, FileRecord
 from evalkit.evaluation.fhir.subjects import FileSubjects, identify_subjects
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument
 from evalkit.evaluation.private_files import create_private_file
-from evalkit.review.attention_checks.records import map_check_case_ids_by_doc_id
 from evalkit.review.case_files import read_numbered_reviews, read_packet
 from evalkit.review.ground_truth import (
     SCHEMA_VERSION,
@@ -37,9 +36,7 @@ from evalkit.review.ground_truth import (
     is_simulated_reviewer,
 )
 from evalkit.review.loaders import read_bundle, read_result
-from evalkit.review.opinions import CaseOpinions
-from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SMEPacket, get_base_case_id
-from evalkit.review.queue import list_case_ids_with_packet
+from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SMEPacket
 from evalkit.review.review_plan import find_asked_part
 from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.store import GROUND_TRUTH_FOLDER, PATIENT_SALT_FILE, OutputFolder, parse_stored_record
@@ -99,17 +96,9 @@ def _iterate_bundles(content: ExportContent, doc_ids: list[str]) -> Iterator[Doc
 
 
 def _iterate_open_cases(content: ExportContent) -> Iterator[SMEPacket]:
-    """Iterate the cases that wait for an expert, except attention checks."""
-    check_ids = map_check_case_ids_by_doc_id(content.output_folder)
-    for case_id in list_case_ids_with_packet(content.output_folder):
-        if case_id != get_base_case_id(case_id):
-            continue
-        try:
-            opinions = CaseOpinions.read(content.output_folder, case_id, check_ids)
-        except EvalkitError as error:
-            content.problems.append(f"{case_id!r}: {error.message}")
-            continue
-        if opinions.base_packet.is_attention_check or opinions.base_packet.kind == "statement_template":
+    """Iterate the cases about documents that wait for an expert, except attention checks."""
+    for opinions in iterate_base_cases(content):
+        if opinions.base_packet.kind == "statement_template":
             continue
         for packet in (opinions.base_packet, *opinions.further_packet_by_case_id.values()):
             if opinions.get_status(packet.case_id) != "completed":

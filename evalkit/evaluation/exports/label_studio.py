@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -19,7 +19,7 @@ from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.render import encode_webp, open_pdf_to_render, render_opened_page
 from evalkit.errors import EvalkitError
-from evalkit.evaluation.exports.content import ExportContent
+from evalkit.evaluation.exports.content import ExportContent, iterate_base_cases
 from evalkit.evaluation.exports.export_folder import replace_export_folder
 from evalkit.evaluation.label_studio.regions import (
     ANSWER_PREFIX,
@@ -33,14 +33,12 @@ from evalkit.evaluation.label_studio.regions import (
     describe_answer,
 )
 from evalkit.evaluation.private_files import create_private_file
-from evalkit.review.attention_checks.records import map_check_case_ids_by_doc_id
 from evalkit.review.case_files import read_answering_model_name, read_packet_bundle
 from evalkit.review.draft import SegmentFlag
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.opinions import CaseOpinions
-from evalkit.review.packet import SMEPacket, compute_packet_digest, get_base_case_id
+from evalkit.review.packet import SMEPacket, compute_packet_digest
 from evalkit.review.plain_sentences import describe_issue
-from evalkit.review.queue import list_case_ids_with_packet
 from evalkit.review.shown_documents import load_shown_pdf
 
 _PAGE_DPI = 110
@@ -57,7 +55,9 @@ def write_label_studio_folder(content: ExportContent, target: Path) -> int:
         (folder / "pages").mkdir(mode=0o700)
         tasks = []
         records = {document.truth.record.doc_id: document.truth.record for document in content.documents}
-        for opinions in _iterate_cases(content):
+        for opinions in iterate_base_cases(content):
+            if opinions.base_packet.kind != "classification":
+                continue
             try:
                 tasks.append(_build_task(content, opinions, records, folder, target.name))
             except EvalkitError as error:
@@ -91,21 +91,6 @@ def _render_template(name: str, **values: Any) -> str:
     return environment.from_string((files("evalkit.evaluation") / "templates" / name).read_text("utf-8")).render(
         **values
     )
-
-
-def _iterate_cases(content: ExportContent) -> Iterator[CaseOpinions]:
-    """Iterate the base cases about classifications, except attention checks."""
-    check_ids = map_check_case_ids_by_doc_id(content.output_folder)
-    for case_id in list_case_ids_with_packet(content.output_folder):
-        if case_id != get_base_case_id(case_id):
-            continue
-        try:
-            opinions = CaseOpinions.read(content.output_folder, case_id, check_ids)
-        except EvalkitError as error:
-            content.problems.append(f"{case_id!r}: {error.message}")
-            continue
-        if opinions.base_packet.kind == "classification" and not opinions.base_packet.is_attention_check:
-            yield opinions
 
 
 def must_be_answered_blind(opinions: CaseOpinions) -> bool:
