@@ -177,7 +177,7 @@ def test_expert_sets_the_sixth_type_by_its_key(folder: Path, screen: Screen, sho
     screen.shot(shots, "own_types_guidelines")
     screen.page.keyboard.press("Escape")
     screen.page.keyboard.press("1")
-    screen.settle()
+    expect(screen.page.locator(".ek-types .ek-chosen")).to_contain_text("Clinical Note")  # before another page is shown
     screen.see_everything()
     expect(screen.button("Submit correction")).to_be_enabled()
     screen.page.keyboard.press("Control+Enter")
