@@ -158,13 +158,15 @@ const keyboard = (isAlone) => {
     if (waiting.length === 1) goOn();
   };
   // A decision by the mouse takes its turn after keys that wait: else a case would be submitted without the answer typed before.
+  // So does a click that shows another page: else the waiting key would set the type of a document that it was not meant for.
   const click = (event) => {
-    const button = event.isTrusted && waiting.length ? event.target.closest?.("button[data-decides]") : null;
-    if (!button) return;
+    const node = event.isTrusted && waiting.length ? event.target.closest?.("button[data-decides], .ek-thumb, .ek-issue") : null;
+    if (!node) return;
     event.preventDefault();
     event.stopPropagation();
-    const { key } = button.dataset; // an answer may draw the button anew
-    inTurn(() => { (key ? buttonOf(key) : button)?.click(); }, true);
+    const { key, issue, decides } = node.dataset; // an answer may draw it anew
+    const find = () => (key ? buttonOf(key) : issue ? document.querySelector(`.ek-issue[data-issue="${CSS.escape(issue)}"]`) : node);
+    inTurn(() => { find()?.click(); }, decides !== undefined);
   };
   const press = (event) => {
     const key = name(event);

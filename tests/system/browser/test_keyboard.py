@@ -383,6 +383,20 @@ def test_a_key_acts_on_what_the_key_just_before_it_has_made(
     keys.decided("fast", "corrected")
 
 
+def test_a_click_on_another_page_does_not_overtake_a_key(keys: Keys, start: Callable[..., None]) -> None:
+    start("overtaken")
+    keys.press("ArrowRight")
+    wait_until(keys.screen, lambda: 2 in keys.draft("overtaken")["pages_seen"], "page 2 seen")
+    thumb = keys.page.locator('.ek-thumb[data-page="1"]').bounding_box()
+    for key in ("s", "5"):  # the second waits for the answer to the first
+        keys.press(key)
+    keys.page.mouse.click(thumb["x"] + thumb["width"] / 2, thumb["y"] + thumb["height"] / 2)
+    keys.page.wait_for_selector('.ek-pane[data-page="1"]')
+    wait_until(keys.screen, lambda: "Other" in str(keys.draft("overtaken")["segments"]), "the type is set")
+    documents = [(one["start_page"], one["dominant_type"]) for one in keys.draft("overtaken")["segments"]]
+    assert documents == [(1, "Clinical Note"), (2, "Other")]
+
+
 def test_letters_of_a_note_do_nothing_else(keys: Keys, start: Callable[..., None], case_queue: CaseQueue) -> None:
     start("noted", "noted_next")
     before = keys.draft("noted")["segments"]
