@@ -18,6 +18,7 @@ from typing import Any
 import ipywidgets
 import traitlets
 
+from evalkit.core.document_cache import forget_document_texts
 from evalkit.core.wording import format_count
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PdfPageRenderer
@@ -34,7 +35,7 @@ from evalkit.review.packet import get_base_case_id
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import QueueQuery
 from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt, compute_case_address
-from evalkit.store import OutputFolder, open_output_folder, use_stored_types
+from evalkit.store import OutputFolder, open_existing_output_folder
 from widgets.case_panel import build_page_marks, render_closing
 from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.kinds.controller import Action, CaseController, Message
@@ -309,7 +310,13 @@ class Workbench:
         self.queue_panel.show_queue_page(queue_page, notice)
         self._show_role(queue_page.role)
         self.bar.set_traits(title="", subtitle="", address="", **self._render_progress())
-        self.content_box.children = [self.queue_panel]
+        self._replace_case_on_screen(self.queue_panel)
+
+    def _replace_case_on_screen(self, panel: ipywidgets.Widget) -> None:
+        self.content_box.children = [panel]
+        if self.page_pane.version:
+            for widget in (self.page_pane, self.segment_editor, *self.panels.values()):
+                widget.forget_case()
 
     def _show_fault(self, error: Exception, retry_message: Message, subject: str = "") -> None:
         """Show the error screen; "Try again" handles ``retry_message`` once more."""
@@ -321,7 +328,7 @@ class Workbench:
             has_queue=self._review_session is not None,
         )
         self.bar.set_traits(title="", subtitle="", address="")
-        self.content_box.children = [self.fault_panel]
+        self._replace_case_on_screen(self.fault_panel)
 
     def retry_failed_action(self, _: Message) -> None:
         """Handle once more the message that led to the error screen."""
@@ -354,6 +361,7 @@ class Workbench:
         if self._page_images is not None:
             self._page_images.close()
             self._page_images = None
+        forget_document_texts()
 
     def open_next_case(self, _: Message) -> None:
         """Open the case that should be decided next, or say that none is waiting."""
@@ -871,8 +879,7 @@ def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywi
         from evalkit.settings import Settings  # imported only here, to keep the memory of an expert's screen small
 
         database_url = Settings.load().database
-    output_folder = open_output_folder(output or "output", database_url)
-    use_stored_types(output_folder)
+    output_folder = open_existing_output_folder(output or "output", database_url)
     workbench = Workbench(output_folder, reviewer_name, is_behind_login=is_voila)
     atexit.register(workbench.close_session)  # runs when the kernel is shut down, e.g. after a logout
     return workbench.view

@@ -27,7 +27,7 @@ from evalkit.review.attention_checks.planting import plant_and_save_attention_ch
 from evalkit.review.opinions import queue_or_withdraw_attention_checks
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.write_lock import hold_case_write_lock
-from evalkit.store import OutputFolder, OutputIndex
+from evalkit.store import OutputFolder, OutputIndex, require_evalkit_output_folder
 
 ALL_REVIEWERS, ALL_FAULTS = "(together)", "all"
 
@@ -148,6 +148,7 @@ def plant_and_queue_attention_checks(
         raise UsageError(
             f"cannot draw {max_case_count} cases", code="SAMPLE-NUMBER", remedy="Give a number of cases of at least 1."
         )
+    require_evalkit_output_folder(output_folder)
     with output_folder.hold_run_lock():
         vouched_documents = [
             record

@@ -20,6 +20,7 @@ from statistics import median
 from pydantic import ValidationError
 
 from evalkit.core.clocks import format_iso_seconds
+from evalkit.core.document_cache import forget_document_texts
 from evalkit.errors import DocumentError, EvalkitError, ReviewConflict, ReviewRefused, StoreError, UsageError
 from evalkit.review.attention_checks import read_attention_check_feedback
 from evalkit.review.case import ReviewCase, is_blind_review
@@ -373,7 +374,9 @@ class ReviewSession:
 
         Return True if only this case is broken. In this session it then does not come next until it can be opened.
         """
-        is_broken = not isinstance(error, EvalkitError) or isinstance(error, DocumentError) or error.code in _BROKEN_CASE
+        is_broken = (
+            not isinstance(error, EvalkitError) or isinstance(error, DocumentError) or error.code in _BROKEN_CASE
+        )
         if is_broken:
             self._broken_case_ids.add(case_id)
         with suppress(StoreError):  # why the case could not be shown matters more
@@ -581,6 +584,7 @@ class ReviewSession:
             recompute_and_save_case_status(self._output_folder, self._index, case_id, format_iso_seconds(now))
         self._go_on_after(case_id, opened_case)
         del self._opened_cases[case_id]
+        forget_document_texts()
         return format_iso_seconds(now)
 
     def _submit(
@@ -617,6 +621,7 @@ class ReviewSession:
         )  # after the feedback on an attention check, nothing can be undone
         self._go_on_after(case_id, opened_case)
         del self._opened_cases[case_id]
+        forget_document_texts()
         production_row, agent_answer = packet.production_classification, packet.classification
         can_look_again = case.is_blind and review.after and not (feedback or review.second_opinion)
         return SubmissionReceipt(
@@ -678,6 +683,7 @@ class ReviewSession:
                         self._output_folder, self._index, case_id, format_iso_seconds(self._clock())
                     )
         self._opened_cases.pop(case_id, None)
+        forget_document_texts()
 
     @property
     def _permissions(self) -> Permissions:

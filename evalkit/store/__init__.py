@@ -69,6 +69,7 @@ from evalkit.store.output_folder import (
     require_evalkit_output_folder,
 )
 from evalkit.store.output_location import (
+    open_existing_output_folder,
     open_output_folder,
     parse_output_location,
     store_own_types,
@@ -137,6 +138,7 @@ __all__ = [
     "list_numbered_files_or_raise_on_gap",
     "list_unrecognised_names",
     "migrate_sqlite_to_postgresql",
+    "open_existing_output_folder",
     "open_output_folder",
     "packet_file_name",
     "parse_output_location",

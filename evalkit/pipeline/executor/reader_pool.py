@@ -24,6 +24,7 @@ from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
 from typing_extensions import override
 
+from evalkit.core.document_cache import forget_document_texts
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.mupdf import open_pdf
 from evalkit.documents.readers import read_document
@@ -311,6 +312,8 @@ def _run_function(worker_share: WorkerShare, function: Callable[..., T], *argume
     except Exception as error:
         error.__cause__ = error.__context__ = None
         raise
+    finally:
+        forget_document_texts()
 
 
 def create_process_pool(worker_count: int) -> ProcessPoolExecutor:
