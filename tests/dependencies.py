@@ -69,7 +69,7 @@ def is_allowed(expression: str, allowed: Iterable[str]) -> bool:
     >>> is_allowed("MIT OR GPL-3.0-only", ["MIT"]), is_allowed("MIT AND GPL-3.0-only", ["MIT"]), is_allowed("", ["MIT"])
     (True, False, False)
     """
-    text = expression.removeprefix("(").removesuffix(")")
+    text = re.sub(r"^\(([^()]*)\)$", r"\1", expression)
     alternatives = [text] if "(" in text else text.split(" OR ")
     return any(
         {part for part in re.split(r" AND | OR |[()]", alternative) if part.strip()} <= {*allowed}
