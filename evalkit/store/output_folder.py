@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from typing_extensions import override
 
@@ -21,6 +21,13 @@ from evalkit.store.canonical_json import StoredModel, encode_canonical_json, par
 from evalkit.store.file_names import NAME_PART_PATTERN, NEUTRAL_NAMES, OUTPUT_MARKERS
 
 _FILE_NAME_PATTERN = re.compile(f"{NAME_PART_PATTERN.pattern}(?:/{NAME_PART_PATTERN.pattern})*")
+
+
+class FileVersion(NamedTuple):
+    """Size in bytes and version of a stored file; another content has another version."""
+
+    size: int
+    version: str
 
 
 class OutputFolder(ABC):
@@ -74,12 +81,24 @@ class OutputFolder(ABC):
             name, self.read_bytes(name), max_schema_version=max_schema_version, object_hook=object_hook
         )
 
-    @abstractmethod
     def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
         """Yield the name and the bytes of every file in a folder and its subfolders.
 
         The files may have names that evalkit itself would not choose.
         """
+        for name in sorted(self.map_file_versions(subfolder)):
+            yield name, self.read_listed_file(name)
+
+    @abstractmethod
+    def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
+        """Map every file in a folder, by default the root, and its subfolders to its version.
+
+        Links are left out. The files may have names that evalkit itself would not choose.
+        """
+
+    @abstractmethod
+    def read_listed_file(self, name: str) -> bytes:
+        """Read a file that ``map_file_versions`` named. NotFound if it is missing now."""
 
     @abstractmethod
     def get_modification_time(self, name: str) -> float | None:
@@ -112,6 +131,13 @@ class OutputFolder(ABC):
     @abstractmethod
     def hold_run_lock(self) -> AbstractContextManager[None]:
         """Hold the folder's run lock. UsageError if another run holds it."""
+
+    @abstractmethod
+    def hold_save_lock(self, *, for_backup: bool = False) -> AbstractContextManager[None]:
+        """Hold the lock under which several files are saved, so that a backup has all or none.
+
+        Savers do not wait for each other, only for a backup. The write lock may be taken inside, not outside.
+        """
 
     @abstractmethod
     def hold_write_lock(self, document_key: str | None = None) -> AbstractContextManager[None]:
@@ -162,8 +188,12 @@ class ReadOnlyFolder(OutputFolder):
         return self._folder.read_bytes(name, max_bytes)
 
     @override
-    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
-        return self._folder.iterate_files_recursively(subfolder)
+    def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
+        return self._folder.map_file_versions(subfolder)
+
+    @override
+    def read_listed_file(self, name: str) -> bytes:
+        return self._folder.read_listed_file(name)
 
     @override
     def get_modification_time(self, name: str) -> float | None:
@@ -174,7 +204,7 @@ class ReadOnlyFolder(OutputFolder):
             "the past of an output folder cannot be changed", code="STORE-PAST", remedy="Report this error."
         )
 
-    remove_file = remove_folder = hold_run_lock = hold_write_lock = _refuse_change
+    remove_file = remove_folder = hold_run_lock = hold_save_lock = hold_write_lock = _refuse_change
     _write_atomically = _create_atomically_if_absent = _refuse_change
 
 
