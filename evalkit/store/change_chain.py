@@ -327,7 +327,7 @@ def _iterate_recorded_files(files: RecordedFiles) -> Iterator[tuple[str, bytes]]
 def is_newer(content: bytes, moment: str) -> bool:
     """Return True if the content names a time that is not before ``moment``, if that is not empty."""
     beginning = moment[:19].encode()
-    return bool(moment) and any(found >= beginning for found in _TIME_PATTERN.findall(content))
+    return bool(moment) and any(time_text >= beginning for time_text in _TIME_PATTERN.findall(content))
 
 
 class ChangeRecorder:
@@ -452,7 +452,7 @@ class ChangeRecorder:
                     self._open_run()
                     return
         raise StoreError(
-            "other processes record changes all the time", code="STORE-BUSY", remedy="Run the command again."
+            "other processes recorded changes at the same time", code="STORE-FAILED", remedy="Run the command again."
         )
 
     def _find_newest(self) -> NumberedLink | None:

@@ -31,7 +31,6 @@ from evalkit.pipeline.event_log import find_changed_events
 from evalkit.pipeline.purge import read_purge_records
 from evalkit.pipeline.run_history import list_run_files
 from evalkit.pipeline.sample_draws import read_all_draws
-from evalkit.pipeline.site_weights import find_changed_promotions
 from evalkit.pipeline.supplied_labels import read_stored_production_labels
 from evalkit.review.attention_checks import (
     find_attention_check_damage,
@@ -140,12 +139,12 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
     """
     with OutputIndex(output_folder) as index:
         faults = [fault for check in _CHECKS for fault in check(output_folder, index)]
-        chain = read_chain(output_folder)
-        comparison = compare_with_chain(output_folder, chain, (row["doc_id"] for row in index.list_documents()))
-        faults += _list_chain_faults(chain, comparison, {fault.file for fault in faults})
         case_ids_with_head = {head.case_id for head in index.review_heads.list_all()}
         if earlier_export_path is not None:
             faults += _check_against_export(output_folder, index, earlier_export_path)
+        chain = read_chain(output_folder)
+        comparison = compare_with_chain(output_folder, chain, (row["doc_id"] for row in index.list_documents()))
+        faults += _list_chain_faults(chain, comparison, {fault.file for fault in faults})
     chain_ids = output_folder.list_subfolder_names(REVIEWS_FOLDER)
     count_by_kind = {
         "results": len(output_folder.list_json_files(RESULTS_FOLDER)),
@@ -445,8 +444,6 @@ def _check_no_symlinks(output_folder: OutputFolder, _index: OutputIndex) -> Iter
 def _check_event_chain(output_folder: OutputFolder, _folder: str) -> Iterator[IntegrityFault]:
     for name in find_changed_events(output_folder):
         yield IntegrityFault(name, "the event after it was recorded with another SHA-256", _RESTORE_REMEDY)
-    for error in find_changed_promotions(output_folder):
-        yield IntegrityFault(SITE_WEIGHTS_FOLDER, error.message, error.remedy)
 
 
 def _check_purge_records(output_folder: OutputFolder, _folder: str) -> Iterator[IntegrityFault]:
