@@ -12,7 +12,7 @@ import pymupdf
 from evalkit.review import SMEReviewHelper
 from evalkit.samples.simulated_experts import main as simulate_experts
 
-from .changes import execute, list_packets, read_json, run_again, run_evalkit
+from .changes import execute, list_packets, list_reviews, read_json, run_again, run_evalkit
 
 #: Samples that take long to recognise: left out, so that a folder is built in seconds.
 SLOW_SAMPLES = ("poor_scan.*", "faxed_packet.*", "faxed_result.*")
@@ -48,6 +48,7 @@ def build_folder(base: Path) -> Path:
     helper = SMEReviewHelper(str(root), reviewer="anna")
     helper.load_packet(WAITING[0])
     helper.save_review(WAITING[3], undeterminable="illegible scan")
+    helper.save_review(list_reviews(root, "validated")[0].parent.name, agrees=True)
     add_views(root)
     run_evalkit("purge", "quest_cbc", root=root)
     write_statement(base / "statement.pdf")

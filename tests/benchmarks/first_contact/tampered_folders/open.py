@@ -7,6 +7,7 @@ import random
 import shutil
 import tarfile
 from pathlib import Path
+from typing import Any
 
 from evalkit.review import SMEReviewHelper
 
@@ -693,7 +694,7 @@ def is_simple(path: Path) -> bool:
     )
 
 
-def answer(root: Path, rng: random.Random, **review: object) -> None:
+def answer(root: Path, rng: random.Random, **review: Any) -> None:
     """Review a waiting case of one segment as anna."""
     packets = [path for path in list_packets(root, is_reviewed=False) if is_simple(path)]
     case_id = read_json(choose(rng, packets))["case_id"]

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from evalkit.review import SMEReviewHelper
 
@@ -696,7 +697,17 @@ def group_inherits_folders(root: Path, rng: random.Random) -> None:
 @add_honest("runs")
 def killed_and_run_again(root: Path, rng: random.Random) -> None:
     """A run is killed in the middle, and the same command is given again."""
-    arguments = ["run", root.parent / "samples", "--fresh", "--name", "interrupted", "--workers", "1", "--output", root]
+    arguments: list[str | Path] = [
+        "run",
+        root.parent / "samples",
+        "--fresh",
+        "--name",
+        "interrupted",
+        "--workers",
+        "1",
+        "--output",
+        root,
+    ]
     process = subprocess.Popen(
         [sys.executable, "-m", "evalkit", *map(str, arguments)],
         stdout=subprocess.DEVNULL,
@@ -862,7 +873,7 @@ def is_simple(root: Path, case_id: str) -> bool:
     )
 
 
-def list_keys(result: dict[str, object]) -> list[str]:
+def list_keys(result: dict[str, Any]) -> list[str]:
     """List the patient keys of a result's documents."""
-    segments = (result.get("classification") or {}).get("segments", [])  # type: ignore[attr-defined]
+    segments = (result.get("classification") or {}).get("segments", [])
     return [segment["patient"]["name_key"] for segment in segments if (segment.get("patient") or {}).get("name_key")]
