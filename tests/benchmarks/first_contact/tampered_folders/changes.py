@@ -7,13 +7,13 @@ import json
 import os
 import random
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from commands import evalkit_command
 
 Change = Callable[[Path, random.Random], None]
 SeenBy = Literal["verify", "against", "either"]
@@ -58,9 +58,10 @@ def read_json(path: Path) -> Any:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON as the program writes it, with the mode that its files have."""
+    """Write JSON as the program writes it: bundles in one line, with the mode that its files have."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    style: dict[str, Any] = {"separators": (",", ":")} if path.parent.name == "document_bundles" else {"indent": 2}
+    path.write_text(json.dumps(content, ensure_ascii=False, **style) + "\n", encoding="utf-8")
     path.chmod(0o600)
 
 
@@ -258,15 +259,9 @@ def run_evalkit(
     *arguments: str | Path, root: Path, settings: dict[str, str] | None = None, statuses: tuple[int, ...] = (0,)
 ) -> str:
     """Run the command line on a folder as a user does; return what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "evalkit", *map(str, arguments), "--output", str(root)],
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"} | (settings or {}),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = evalkit_command(*arguments, "--output", root, **(settings or {}))
     if done.returncode not in statuses:
-        raise RuntimeError(f"evalkit {' '.join(map(str, arguments))}: status {done.returncode}: {done.stderr[-2000:]}")
+        raise RuntimeError(f"evalkit {' '.join(map(str, arguments))}: status {done.returncode}: {done.stderr[:4000]}")
     return done.stdout
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pymupdf
+from commands import evalkit_command
 
 from evalkit.review import SMEReviewHelper
 from evalkit.samples.simulated_experts import main as simulate_experts
@@ -15,7 +14,7 @@ from evalkit.samples.simulated_experts import main as simulate_experts
 from .changes import execute, list_packets, list_reviews, read_json, run_again, run_evalkit
 
 #: Samples that take long to recognise: left out, so that a folder is built in seconds.
-SLOW_SAMPLES = ("poor_scan.*", "faxed_packet.*", "faxed_result.*")
+SLOW_SAMPLES = ("poor_scan.*", "faxed_packet.*", "faxed_result.*", "scanned.*", "colon_biopsy.*")
 #: Cases that the simulated experts leave in the queue.
 WAITING = ("adjoining_notes", "fabricated_quote", "quest_genomic", "segment_count")
 ROWS = (
@@ -33,7 +32,7 @@ def build_folder(base: Path) -> Path:
     the statement of its template.
     """
     samples, root = base / "samples", base / "output"
-    subprocess.run([sys.executable, "-m", "evalkit", "samples", str(samples)], check=True, capture_output=True)
+    evalkit_command("samples", samples)
     for pattern in SLOW_SAMPLES:
         for path in [*samples.glob(pattern), *samples.glob(f"classifications/{pattern}")]:
             path.unlink()
@@ -77,11 +76,11 @@ def add_views(root: Path) -> None:
         execute(root, "INSERT INTO views (case_id, reviewer, opened_at) VALUES (?, ?, ?)", *values)
 
 
-def write_statement(path: Path) -> None:
+def write_statement(path: Path, bank: str = "First Orchard Bank") -> None:
     """Write a bank statement whose balances agree with its transactions."""
     with pymupdf.open() as document:
         page = document.new_page()
-        page.insert_text((60, 60), "First Orchard Bank", fontsize=16)
+        page.insert_text((60, 60), bank, fontsize=16)
         page.insert_text((60, 85), "Statement period 01/01/2024 to 01/31/2024")
         page.insert_text((60, 100), "Account number 0042-1177")
         page.insert_text((60, 120), "Opening balance 1,000.00")

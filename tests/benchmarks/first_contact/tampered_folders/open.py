@@ -35,6 +35,7 @@ from .changes import (
     set_type,
     write_json,
 )
+from .folder import write_statement
 
 TAMPERINGS = Tamperings()
 add, add_honest = TAMPERINGS.add, TAMPERINGS.add_honest
@@ -679,9 +680,11 @@ def sample_drawn(root: Path, rng: random.Random) -> None:
 
 
 @add_honest("templates")
-def template_built_again(root: Path, rng: random.Random) -> None:
-    """A template is built from a statement a second time."""
-    run_evalkit("build-template", root.parent / "statement.pdf", root=root)
+def template_built_for_another_bank(root: Path, rng: random.Random) -> None:
+    """A template is built for the statements of another bank."""
+    statement = root.parent / "second_statement.pdf"
+    write_statement(statement, "Second Harbour Bank")
+    run_evalkit("build-template", statement, root=root)
 
 
 def is_simple(path: Path) -> bool:
