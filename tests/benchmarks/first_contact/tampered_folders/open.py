@@ -566,7 +566,7 @@ def group_may_read(root: Path, rng: random.Random) -> None:
 @add_honest("runs")
 def ran_again(root: Path, rng: random.Random) -> None:
     """The same run is started again; nothing is new."""
-    run_again(root, statuses=(0, 1))
+    run_again(root)
 
 
 @add_honest("runs")

@@ -714,9 +714,10 @@ def killed_and_run_again(root: Path, rng: random.Random) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and process.poll() is None and not (root / "runs" / "interrupted").is_dir():
-        time.sleep(0.1)
+    before = count_new_results(root, 0)
+    started = time.time_ns()
+    while process.poll() is None and count_new_results(root, started) < before // 3:
+        time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     run_evalkit(*arguments[:2], "--name", "interrupted", "--workers", "1", root=root)
@@ -856,6 +857,11 @@ def folder_read_by_every_command(root: Path, rng: random.Random) -> None:
 def dossier_kept_in_the_folder(root: Path, rng: random.Random) -> None:
     """The committee's file is made and kept in the output folder."""
     run_evalkit("dossier", "--to", root / "dossier.html", root=root)
+
+
+def count_new_results(root: Path, since: int) -> int:
+    """Count the results that were written since a time in nanoseconds."""
+    return sum(path.stat().st_mtime_ns >= since for path in (root / "results").glob("*.json") if path.exists())
 
 
 def is_audit(root: Path, case_id: str) -> bool:
