@@ -142,9 +142,9 @@ class ReviewerRoster:
                 reviewer = name
         return reviewer
 
-    def get_code_digest(self, reviewer: str) -> str | None:
-        """Get the SHA-256 (hex) of a reviewer's login code; None for an unknown name."""
-        return self._read_roster().reviewers.get(reviewer)
+    def read_code_digests(self) -> Mapping[str, str]:
+        """Read the SHA-256 (hex) of each reviewer's login code, by the reviewer's name."""
+        return self._read_roster().reviewers
 
     def _read_roster_requiring_reviewer(self, reviewer: str) -> _RosterContent:
         roster = self._read_roster()

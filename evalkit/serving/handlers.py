@@ -25,12 +25,15 @@ from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler  # type: ig
 from voila.tornado.handler import TornadoVoilaHandler  # type: ignore[import-untyped]
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler  # type: ignore[import-untyped]
 
+from evalkit.review.roster import hash_login_code
 from evalkit.serving.identity import NotOnReviewerRoster
 from evalkit.serving.server_log import request_id
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine
 
+    from evalkit.serving.connection_limits import LimitedHTTPServer
+    from evalkit.serving.health import HealthCheck
     from evalkit.serving.identity import ReviewerIdentityProvider
     from evalkit.serving.kernel_manager import ReviewKernelManager
     from evalkit.serving.login_sessions import LoginThrottle
@@ -111,6 +114,9 @@ class _RequestIdHandler(JupyterHandler):
         pending = super().prepare(**kwargs)
         if pending is not None:
             await pending
+        if self.current_user:
+            server: LimitedHTTPServer = self.settings["http_server"]
+            server.exempt_connection(self.request.connection)
 
 
 class HtmlHandler(_RequestIdHandler):
@@ -208,18 +214,21 @@ class LoginHandler(LoginFormHandler):
     def post(self) -> None:
         """Log in the reviewer with the typed code and redirect to the requested page.
 
-        A wrong code is refused with 401, an address with too many wrong codes with 429 and a waiting time.
+        A wrong code is refused with 401. After too many wrong codes from an address, each code waits for a pause (429).
         """
-        client_address = self.request.remote_ip or ""
-        if seconds_to_wait := self.throttle.get_seconds_to_wait(client_address):
+        client_address, code = self.request.remote_ip or "", self.get_body_argument("code", "")
+        if seconds_to_wait := self.throttle.get_seconds_to_wait(client_address, hash_login_code(code)):
             self.set_status(429)
             self.set_header("Retry-After", str(seconds_to_wait))
-            self.send_login_form(refusal=f"Too many wrong codes. Try again in {seconds_to_wait} seconds.")
+            self.send_login_form(
+                refusal="Too many wrong codes came from your network address. "
+                f"Wait {seconds_to_wait} seconds, then type your code again."
+            )
             return
-        session = self.reviewer_identity.sessions.log_in_by_code(self.get_body_argument("code", ""))
+        session = self.reviewer_identity.sessions.log_in_by_code(code)
         if session is None:
-            self.throttle.record_failure(client_address)
-            log.warning("wrong login code")
+            if self.throttle.record_failure(client_address):
+                log.warning("too many wrong login codes from %s: codes from there have to wait now", client_address)
             self.set_status(401)
             self.send_login_form(refusal="This code is not valid. Check it, or ask for a new one.")
             return
@@ -342,7 +351,13 @@ class KernelWebsocketHandler(_OwnKernelHandler, HtmlHandler, VoilaKernelWebsocke
     @override
     async def open(self, kernel_id: str) -> None:
         self.ws_connection.stream.max_write_buffer_size = _MAX_WRITE_BUFFER_BYTES
+        self.kernel_manager.websockets.add(self)
         await super().open(kernel_id)
+
+    @override
+    def on_close(self) -> None:
+        self.kernel_manager.websockets.discard(self)
+        super().on_close()
 
     @override
     def write_message(self, message: Any, binary: bool = False) -> Any:
@@ -410,6 +425,24 @@ class ClosePageHandler(_OwnKernelHandler, HtmlHandler, VoilaShutdownKernelHandle
         """End the page's kernel after it has handled its last messages."""
         await self.kernel_manager.wait_until_idle(kernel_id)
         await ensure_async(super().post(kernel_id))
+
+
+class HealthHandler(HtmlHandler):
+    """Handler of the health check, which needs no login and tells only state and version."""
+
+    def initialize(self, health_check: HealthCheck) -> None:
+        """Store the check, which Tornado passes from the route's arguments."""
+        self.health_check = health_check
+
+    @allow_unauthenticated
+    async def get(self) -> None:
+        """Send 200 if cases can be reviewed; 503 if output folder or database cannot be used."""
+        is_usable = await self.health_check.is_output_usable()
+        self.set_status(200 if is_usable else 503)
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps({"state": "ok" if is_usable else "unavailable", "version": version("evalkit")}))
+
+    head = get
 
 
 class NotFoundHandler(HtmlHandler):

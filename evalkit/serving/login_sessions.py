@@ -1,15 +1,17 @@
-"""Login sessions in memory, and the pause after wrong codes.
+"""Login sessions in memory, and the pauses after many wrong codes.
 
 A logout, new code or restart ends a session at once.
 """
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from evalkit.review.roster import ReviewerRoster, hash_login_code
 
@@ -40,13 +42,13 @@ class LoginSessions:
     ) -> None:
         """Create an empty set of sessions for the reviewers of a roster.
 
-        ``roster_cache_seconds``: how long a reviewer's code hash is cached before the roster is read again; 0 reads it
-        at each request.
+        ``roster_cache_seconds``: how long the roster is cached; 0 reads it at each request.
         """
         self._roster = roster
         self._clock = clock
         self._roster_cache_seconds = roster_cache_seconds
-        self._code_digest_cache: dict[str, tuple[float, str | None]] = {}
+        self._cached_digests: Mapping[str, str] = {}
+        self._cached_at = -math.inf
         self._session_by_id: dict[str, LoginSession] = {}
         self._proxied_session_ids: dict[str, str] = {}
 
@@ -72,7 +74,7 @@ class LoginSessions:
 
     def log_in_by_hub(self, reviewer: str, hub_token: str) -> LoginSession | None:
         """Create a session for a reviewer named by JupyterHub; None if not in the roster."""
-        stored_digest = self._roster.get_code_digest(reviewer)
+        stored_digest = self._roster.read_code_digests().get(reviewer)
         return None if stored_digest is None else self._add_session(reviewer, stored_digest, hub_token=hub_token)
 
     def find_valid_session(self, session_id: str) -> LoginSession | None:
@@ -82,20 +84,20 @@ class LoginSessions:
             return None
         return session if self._get_code_digest(session.reviewer) == session.code_digest else None
 
+    def list_ended_sessions(self, session_ids: Iterable[str]) -> set[str]:
+        """Return those of the given session ids that are not valid any more."""
+        return {session_id for session_id in set(session_ids) if self.find_valid_session(session_id) is None}
+
     def end_session(self, session_id: str) -> None:
         """Delete the session with this id, if it exists."""
         self._session_by_id.pop(session_id, None)
 
     def _get_code_digest(self, reviewer: str) -> str | None:
         now = self._clock()
-        checked_at, stored_digest = self._code_digest_cache.get(reviewer, (now, None))
-        if not checked_at < now < checked_at + self._roster_cache_seconds:
-            stored_digest = self._roster.get_code_digest(reviewer)
-            if stored_digest is None:
-                self._code_digest_cache.pop(reviewer, None)  # do not cache: a reviewer added later can log in at once
-            else:
-                self._code_digest_cache[reviewer] = now, stored_digest
-        return stored_digest
+        is_cache_valid = self._cached_at <= now < self._cached_at + self._roster_cache_seconds
+        if not is_cache_valid or reviewer not in self._cached_digests:  # a reviewer added later can log in at once
+            self._cached_digests, self._cached_at = self._roster.read_code_digests(), now
+        return self._cached_digests.get(reviewer)
 
     def _add_session(
         self, reviewer: str, stored_digest: str, *, session_id: str = "", hub_token: str = ""
@@ -113,35 +115,54 @@ class LoginSessions:
         return session
 
 
-MAX_FAILURES = 5
-#: Length of the window: after ``MAX_FAILURES`` wrong codes within these seconds, an address has to wait until the first
-#: of these failures is older than the window.
+#: After this many wrong codes within the window, each further code from the address has to wait for the pause.
+MAX_FAILURES = 30
 WINDOW_SECONDS = 60.0
+PAUSE_SECONDS = 5.0
+#: Maximum number of addresses and of pauses to remember; the oldest are forgotten.
+_MAX_REMEMBERED = 10_000
 
 
 class LoginThrottle:
-    """Times of wrong login codes by client address, in a sliding window."""
+    """Wrong login codes by client address in a sliding window, and pauses.
+
+    A pause belongs to one code from one address. So whoever has the right code waits for one pause at most, however many
+    wrong codes others send meanwhile, and an answer during the pause does not reveal whether a code is right.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._failures_by_address: dict[str, deque[float]] = {}
+        self._pause_end_by_attempt: dict[tuple[str, str], float] = {}
 
-    def get_seconds_to_wait(self, address: str) -> int:
-        """Return the whole seconds until this address may try again; 0 if it may try now."""
-        self._remove_old_failures()
-        failures = self._failures_by_address.get(address)
-        if failures is None or len(failures) < MAX_FAILURES:
+    def get_seconds_to_wait(self, address: str, code_digest: str) -> int:
+        """Return the whole seconds until this address may send this code; 0 if now.
+
+        The first call starts the pause; the first call after the pause ends it.
+        """
+        if not self._has_too_many_failures(address):
             return 0
-        return 1 + int(failures[0] + WINDOW_SECONDS - self._clock())
+        now, attempt = self._clock(), (address, code_digest)
+        seconds_to_wait = math.ceil(self._pause_end_by_attempt.setdefault(attempt, now + PAUSE_SECONDS) - now)
+        if seconds_to_wait <= 0:
+            del self._pause_end_by_attempt[attempt]
+        _forget_oldest(self._pause_end_by_attempt)
+        return max(0, seconds_to_wait)
 
-    def record_failure(self, address: str) -> None:
-        """Record that this address sent a wrong code now."""
-        self._failures_by_address.setdefault(address, deque()).append(self._clock())
+    def record_failure(self, address: str) -> bool:
+        """Record a wrong code; return True if codes from the address now have to wait."""
+        had_too_many_failures = self._has_too_many_failures(address)
+        failures = self._failures_by_address.pop(address, None) or deque(maxlen=MAX_FAILURES)
+        failures.append(self._clock())
+        self._failures_by_address[address] = failures  # at the end: the oldest entries come first
+        _forget_oldest(self._failures_by_address)
+        return not had_too_many_failures and self._has_too_many_failures(address)
 
-    def _remove_old_failures(self) -> None:
-        window_start = self._clock() - WINDOW_SECONDS
-        for address, failures in list(self._failures_by_address.items()):
-            while failures and failures[0] <= window_start:
-                failures.popleft()
-            if not failures:
-                del self._failures_by_address[address]
+    def _has_too_many_failures(self, address: str) -> bool:
+        failures = self._failures_by_address.get(address, deque())
+        return len(failures) == MAX_FAILURES and failures[0] > self._clock() - WINDOW_SECONDS
+
+
+def _forget_oldest(memory: dict[Any, Any]) -> None:
+    if len(memory) > _MAX_REMEMBERED:
+        del memory[next(iter(memory))]

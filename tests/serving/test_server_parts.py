@@ -7,8 +7,10 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import psutil
 import pytest
@@ -19,12 +21,19 @@ from traitlets.config import LoggingConfigurable
 
 from evalkit.errors import UsageError
 from evalkit.review.roster import ReviewerRoster
-from evalkit.serving import kernel_manager
+from evalkit.serving import kernel_manager, login_sessions
 from evalkit.serving.handlers import is_well_formed_message
 from evalkit.serving.identity import ReviewerIdentityProvider
 from evalkit.serving.kernel_manager import ReviewKernelManager
 from evalkit.serving.launch import build_server_environment
-from evalkit.serving.login_sessions import LOGIN_HOURS, MAX_FAILURES, WINDOW_SECONDS, LoginSessions, LoginThrottle
+from evalkit.serving.login_sessions import (
+    LOGIN_HOURS,
+    MAX_FAILURES,
+    PAUSE_SECONDS,
+    WINDOW_SECONDS,
+    LoginSessions,
+    LoginThrottle,
+)
 from evalkit.serving.page import LOG_FD_VARIABLE, LOG_FORMAT_VARIABLE, send_kernel_log_to_server
 from evalkit.serving.server_log import RedactingFormatter
 from evalkit.settings import ReviewServerSettings
@@ -69,22 +78,48 @@ def test_kernels_are_let_into_the_database_that_is_set(monkeypatch: pytest.Monke
     assert "PGSSLROOTCERT" not in build_server_environment(given, Path("output"))
 
 
-def test_attempts_are_counted_in_a_sliding_window() -> None:
+def test_only_an_address_with_many_failures_has_to_wait() -> None:
+    clock = Clock()
+    throttle = LoginThrottle(clock)
+    for number in range(MAX_FAILURES):
+        assert throttle.get_seconds_to_wait("a", "right") == 0
+        assert throttle.record_failure("a") is (number == MAX_FAILURES - 1), "told once"
+        clock.now += 1
+    assert throttle.get_seconds_to_wait("b", "right") == 0
+    assert throttle.get_seconds_to_wait("a", "right") == PAUSE_SECONDS
+    assert throttle.record_failure("a") is False
+    clock.now += WINDOW_SECONDS
+    assert throttle.get_seconds_to_wait("a", "another") == 0, "the failures are older than the window"
+
+
+def test_a_right_code_waits_once_whatever_others_guess() -> None:
     clock = Clock()
     throttle = LoginThrottle(clock)
     for _ in range(MAX_FAILURES):
-        assert throttle.get_seconds_to_wait("a") == 0
         throttle.record_failure("a")
-        clock.now += 1
-    assert throttle.get_seconds_to_wait("a") == WINDOW_SECONDS - MAX_FAILURES + 1
-    assert throttle.get_seconds_to_wait("b") == 0
-    clock.now += WINDOW_SECONDS - MAX_FAILURES
-    assert throttle.get_seconds_to_wait("a") == 0
-    throttle.record_failure("a")
-    assert throttle.get_seconds_to_wait("a") > 0
-    clock.now += 2 * WINDOW_SECONDS
-    assert throttle.get_seconds_to_wait("b") == 0
-    assert throttle._failures_by_address == {}, "it is no attacker's to fill"  # nothing shows it from outside
+    assert throttle.get_seconds_to_wait("a", "right") == PAUSE_SECONDS
+    for number in range(1000):
+        clock.now += PAUSE_SECONDS / 1024  # about 200 guesses a second
+        assert throttle.get_seconds_to_wait("a", f"guess {number}") == PAUSE_SECONDS
+        throttle.record_failure("a")
+    assert throttle.get_seconds_to_wait("a", "right") > 0
+    clock.now += PAUSE_SECONDS / 1024 * 24
+    assert throttle.get_seconds_to_wait("a", "guess 999") > 0
+    assert throttle.get_seconds_to_wait("a", "right") == 0
+    assert throttle.get_seconds_to_wait("a", "right") == PAUSE_SECONDS, "each try has a pause of its own"
+
+
+def test_the_throttle_remembers_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login_sessions, "_MAX_REMEMBERED", 10)
+    throttle = LoginThrottle(Clock())
+    for number in range(20):
+        for _ in range(MAX_FAILURES + 1):
+            throttle.record_failure(f"address {number}")
+        throttle.get_seconds_to_wait("address 0" if number < 10 else "address 19", f"code {number}")
+    tables = throttle._failures_by_address, throttle._pause_end_by_attempt  # nothing shows them from outside
+    assert [len(table) for table in tables] == [10, 10]
+    assert all(len(failures) == MAX_FAILURES for failures in tables[0].values())
+    assert "address 19" in tables[0]
 
 
 def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
@@ -150,9 +185,9 @@ def test_proxy_requests_do_not_each_read_the_roster(tmp_path: Path) -> None:
     class Counted(ReviewerRoster):
         looks = 0
 
-        def get_code_digest(self, name: str) -> str | None:
+        def read_code_digests(self) -> Mapping[str, str]:
             self.looks += 1
-            return super().get_code_digest(name)
+            return super().read_code_digests()
 
     roster, clock = Counted(open_folder(tmp_path)), Clock()
     roster.add_reviewer_or_replace_code("dr_lee")
@@ -238,6 +273,7 @@ class Kernels(ReviewKernelManager):
 
     def __init__(self, websockets: dict[str, int], **settings: int) -> None:
         self.session_id_by_kernel_id = dict.fromkeys(websockets, "s")
+        self.websockets = set()
         self._kernel_connections = websockets  # Jupyter Server's own, where each websocket is counted
         self.review_settings = ReviewServerSettings(**settings)
         self.ended: list[str] = []
@@ -251,6 +287,19 @@ class Kernels(ReviewKernelManager):
     async def shutdown_kernel(self, kernel_id: str, now: bool = False, restart: bool = False) -> None:
         await asyncio.sleep(0)
         self.ended.append(kernel_id)
+
+
+class Websocket(NamedTuple):
+    """A websocket of a page, which notes with which code it was closed."""
+
+    kernel_id: str
+    closed: list[tuple[str, int]]
+
+    def __hash__(self) -> int:
+        return hash(self.kernel_id)
+
+    def close(self, code: int) -> None:
+        self.closed.append((self.kernel_id, code))
 
 
 def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
@@ -369,6 +418,7 @@ def test_a_logout_waits_for_the_last_presses_on_all_its_pages() -> None:
 
     class Fake(ReviewKernelManager):
         def __init__(self) -> None:
+            self.websockets = set()
             self.alive = {"one", "two", "closing", "another's"}
             self.session_id_by_kernel_id = {**dict.fromkeys(self.alive, "lee"), "another's": "kim", "ended": "lee"}
 
@@ -389,11 +439,29 @@ def test_a_logout_waits_for_the_last_presses_on_all_its_pages() -> None:
     assert sorted(told) == ["closing has settled", "one has settled", "one is ended", "two has settled", "two is ended"]
 
 
-def test_kernels_end_with_their_login() -> None:
-    kernels = Kernels({"k": 1})
-    kernels.sessions = SimpleNamespace(find_valid_session=lambda session_id: None)
-    asyncio.run(kernels.cull_kernel_if_idle("k"))
-    assert kernels.ended == ["k"]
+def test_kernels_and_websockets_end_with_their_login(tmp_path: Path) -> None:
+    roster, closed = ReviewerRoster(open_folder(tmp_path)), []
+    kernels, sessions = Kernels({}), LoginSessions(roster)
+    kernels.sessions = sessions
+    for name in ("dr_lee", "dr_kim"):
+        session = sessions.log_in_by_code(roster.add_reviewer_or_replace_code(name))
+        kernels.session_id_by_kernel_id[name] = session.session_id
+        kernels.websockets.add(Websocket(name, closed))
+    asyncio.run(kernels.end_kernels_of_ended_sessions())
+    assert kernels.ended == []
+    roster.add_reviewer_or_replace_code("dr_lee")
+    asyncio.run(kernels.end_kernels_of_ended_sessions())
+    assert (kernels.ended, closed) == (["dr_lee"], [("dr_lee", 1008)])
+
+
+def test_a_roster_that_cannot_be_read_ends_no_page(tmp_path: Path) -> None:
+    roster, kernels = ReviewerRoster(open_folder(tmp_path)), Kernels({})
+    kernels.sessions = LoginSessions(roster)
+    session = kernels.sessions.log_in_by_code(roster.add_reviewer_or_replace_code("dr_lee"))
+    kernels.session_id_by_kernel_id["k"] = session.session_id
+    (tmp_path / "reviewers.json").write_text("{}")
+    asyncio.run(kernels.end_kernels_of_ended_sessions())
+    assert kernels.ended == []
 
 
 def test_log_omits_exception_messages_and_queries() -> None:
