@@ -25,7 +25,6 @@ from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler  # type: ig
 from voila.tornado.handler import TornadoVoilaHandler  # type: ignore[import-untyped]
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler  # type: ignore[import-untyped]
 
-from evalkit.review.roster import hash_login_code
 from evalkit.serving.identity import NotOnReviewerRoster
 from evalkit.serving.server_log import request_id
 
@@ -214,26 +213,25 @@ class LoginHandler(LoginFormHandler):
     def post(self) -> None:
         """Log in the reviewer with the typed code and redirect to the requested page.
 
-        A wrong code is refused with 401. After too many wrong codes from an address, each code waits for a pause (429).
+        A wrong code is refused with 401, or with 429 if many wrong codes came from the same address.
         """
-        client_address, code = self.request.remote_ip or "", self.get_body_argument("code", "")
-        if seconds_to_wait := self.throttle.get_seconds_to_wait(client_address, hash_login_code(code)):
+        session = self.reviewer_identity.sessions.log_in_by_code(self.get_body_argument("code", ""))
+        if session is None:
+            self._refuse_code(self.request.remote_ip or "")
+        else:
+            self.reviewer_identity.write_session_cookie(self, session)
+            self.redirect(self.next_url)
+
+    def _refuse_code(self, client_address: str) -> None:
+        if seconds_to_wait := self.throttle.get_seconds_to_wait(client_address):
             self.set_status(429)
             self.set_header("Retry-After", str(seconds_to_wait))
-            self.send_login_form(
-                refusal="Too many wrong codes came from your network address. "
-                f"Wait {seconds_to_wait} seconds, then type your code again."
-            )
-            return
-        session = self.reviewer_identity.sessions.log_in_by_code(code)
-        if session is None:
-            if self.throttle.record_failure(client_address):
-                log.warning("too many wrong login codes from %s: codes from there have to wait now", client_address)
+        else:
+            self.throttle.record_failure(client_address)
+            if self.throttle.get_seconds_to_wait(client_address):
+                log.warning("many wrong login codes from %s: further ones are refused for a while", client_address)
             self.set_status(401)
-            self.send_login_form(refusal="This code is not valid. Check it, or ask for a new one.")
-            return
-        self.reviewer_identity.write_session_cookie(self, session)
-        self.redirect(self.next_url)
+        self.send_login_form(refusal="This code is not valid. Check it, or ask for a new one.")
 
 
 class LogoutHandler(LoginFormHandler):

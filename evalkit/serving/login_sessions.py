@@ -1,4 +1,4 @@
-"""Login sessions in memory, and the pauses after many wrong codes.
+"""Login sessions in memory, and the throttle of wrong codes.
 
 A logout, new code or restart ends a session at once.
 """
@@ -9,9 +9,8 @@ import math
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from evalkit.review.roster import ReviewerRoster, hash_login_code
 
@@ -37,18 +36,10 @@ class LoginSession:
 class LoginSessions:
     """All login sessions of one server, by session id."""
 
-    def __init__(
-        self, roster: ReviewerRoster, clock: Callable[[], float] = time.time, *, roster_cache_seconds: float = 0
-    ) -> None:
-        """Create an empty set of sessions for the reviewers of a roster.
-
-        ``roster_cache_seconds``: how long the roster is cached; 0 reads it at each request.
-        """
+    def __init__(self, roster: ReviewerRoster, clock: Callable[[], float] = time.time) -> None:
+        """Create an empty set of sessions for the reviewers of a roster."""
         self._roster = roster
         self._clock = clock
-        self._roster_cache_seconds = roster_cache_seconds
-        self._cached_digests: Mapping[str, str] = {}
-        self._cached_at = -math.inf
         self._session_by_id: dict[str, LoginSession] = {}
         self._proxied_session_ids: dict[str, str] = {}
 
@@ -62,7 +53,7 @@ class LoginSessions:
 
         A reviewer has one session for all browsers. None if the name is not in the roster.
         """
-        stored_digest = self._get_code_digest(reviewer)
+        stored_digest = self._roster.read_code_digests().get(reviewer)
         if stored_digest is None:
             return None
         existing_session = self.find_valid_session(self._proxied_session_ids.get(reviewer, ""))
@@ -82,7 +73,7 @@ class LoginSessions:
         session = self._session_by_id.get(session_id)
         if session is None or session.expires_at <= self._clock():
             return None
-        return session if self._get_code_digest(session.reviewer) == session.code_digest else None
+        return session if self._roster.read_code_digests().get(session.reviewer) == session.code_digest else None
 
     def list_ended_sessions(self, session_ids: Iterable[str]) -> set[str]:
         """Return those of the given session ids that are not valid any more."""
@@ -91,13 +82,6 @@ class LoginSessions:
     def end_session(self, session_id: str) -> None:
         """Delete the session with this id, if it exists."""
         self._session_by_id.pop(session_id, None)
-
-    def _get_code_digest(self, reviewer: str) -> str | None:
-        now = self._clock()
-        is_cache_valid = self._cached_at <= now < self._cached_at + self._roster_cache_seconds
-        if not is_cache_valid or reviewer not in self._cached_digests:  # a reviewer added later can log in at once
-            self._cached_digests, self._cached_at = self._roster.read_code_digests(), now
-        return self._cached_digests.get(reviewer)
 
     def _add_session(
         self, reviewer: str, stored_digest: str, *, session_id: str = "", hub_token: str = ""
@@ -115,54 +99,35 @@ class LoginSessions:
         return session
 
 
-#: After this many wrong codes within the window, each further code from the address has to wait for the pause.
+#: After this many wrong codes from an address within the window, further wrong codes are refused with 429.
 MAX_FAILURES = 30
 WINDOW_SECONDS = 60.0
-PAUSE_SECONDS = 5.0
-#: Maximum number of addresses and of pauses to remember; the oldest are forgotten.
-_MAX_REMEMBERED = 10_000
+#: Maximum number of addresses to remember; the oldest are forgotten.
+_MAX_ADDRESSES = 10_000
 
 
 class LoginThrottle:
-    """Wrong login codes by client address in a sliding window, and pauses.
+    """Times of wrong login codes by client address, in a sliding window.
 
-    A pause belongs to one code from one address. So whoever has the right code waits for one pause at most, however many
-    wrong codes others send meanwhile, and an answer during the pause does not reveal whether a code is right.
+    A right code is never refused, however many wrong ones come from the same address: codes have 79 random bits, which
+    nobody guesses, and a pause would let anyone keep experts out.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._failures_by_address: dict[str, deque[float]] = {}
-        self._pause_end_by_attempt: dict[tuple[str, str], float] = {}
 
-    def get_seconds_to_wait(self, address: str, code_digest: str) -> int:
-        """Return the whole seconds until this address may send this code; 0 if now.
-
-        The first call starts the pause; the first call after the pause ends it.
-        """
-        if not self._has_too_many_failures(address):
+    def get_seconds_to_wait(self, address: str) -> int:
+        """Return the whole seconds until wrong codes of this address count anew; 0 if now."""
+        failures = self._failures_by_address.get(address, deque())
+        if len(failures) < MAX_FAILURES:
             return 0
-        now, attempt = self._clock(), (address, code_digest)
-        seconds_to_wait = math.ceil(self._pause_end_by_attempt.setdefault(attempt, now + PAUSE_SECONDS) - now)
-        if seconds_to_wait <= 0:
-            del self._pause_end_by_attempt[attempt]
-        _forget_oldest(self._pause_end_by_attempt)
-        return max(0, seconds_to_wait)
+        return max(0, math.ceil(failures[0] + WINDOW_SECONDS - self._clock()))
 
-    def record_failure(self, address: str) -> bool:
-        """Record a wrong code; return True if codes from the address now have to wait."""
-        had_too_many_failures = self._has_too_many_failures(address)
+    def record_failure(self, address: str) -> None:
+        """Record that this address sent a wrong code now."""
         failures = self._failures_by_address.pop(address, None) or deque(maxlen=MAX_FAILURES)
         failures.append(self._clock())
-        self._failures_by_address[address] = failures  # at the end: the oldest entries come first
-        _forget_oldest(self._failures_by_address)
-        return not had_too_many_failures and self._has_too_many_failures(address)
-
-    def _has_too_many_failures(self, address: str) -> bool:
-        failures = self._failures_by_address.get(address, deque())
-        return len(failures) == MAX_FAILURES and failures[0] > self._clock() - WINDOW_SECONDS
-
-
-def _forget_oldest(memory: dict[Any, Any]) -> None:
-    if len(memory) > _MAX_REMEMBERED:
-        del memory[next(iter(memory))]
+        self._failures_by_address[address] = failures  # at the end: the oldest addresses come first
+        if len(self._failures_by_address) > _MAX_ADDRESSES:
+            del self._failures_by_address[next(iter(self._failures_by_address))]

@@ -94,11 +94,8 @@ def serve_notebook(
     server.listener, server.public_host = listener, urlsplit(public_url).hostname
     output_folder = open_output_folder(output, os.environ.get("EVALKIT_DATABASE"))
     # Cache for a second: opening a page takes a hundred requests, and each would read the roster from the bucket.
-    roster_cache_seconds = 1 if isinstance(output_folder.root, str) else 0
-    server.sessions, server.review_settings = (
-        LoginSessions(ReviewerRoster(output_folder), roster_cache_seconds=roster_cache_seconds),
-        review_settings,
-    )
+    roster = ReviewerRoster(output_folder, cache_seconds=1 if isinstance(output_folder.root, str) else 0)
+    server.sessions, server.review_settings = LoginSessions(roster), review_settings
     server.health_check = HealthCheck(output_folder)
     server.is_hub_service = bool(url_prefix)
     server.initialize([])

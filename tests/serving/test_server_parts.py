@@ -7,7 +7,6 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -29,7 +28,6 @@ from evalkit.serving.launch import build_server_environment
 from evalkit.serving.login_sessions import (
     LOGIN_HOURS,
     MAX_FAILURES,
-    PAUSE_SECONDS,
     WINDOW_SECONDS,
     LoginSessions,
     LoginThrottle,
@@ -78,48 +76,32 @@ def test_kernels_are_let_into_the_database_that_is_set(monkeypatch: pytest.Monke
     assert "PGSSLROOTCERT" not in build_server_environment(given, Path("output"))
 
 
-def test_only_an_address_with_many_failures_has_to_wait() -> None:
-    clock = Clock()
-    throttle = LoginThrottle(clock)
-    for number in range(MAX_FAILURES):
-        assert throttle.get_seconds_to_wait("a", "right") == 0
-        assert throttle.record_failure("a") is (number == MAX_FAILURES - 1), "told once"
-        clock.now += 1
-    assert throttle.get_seconds_to_wait("b", "right") == 0
-    assert throttle.get_seconds_to_wait("a", "right") == PAUSE_SECONDS
-    assert throttle.record_failure("a") is False
-    clock.now += WINDOW_SECONDS
-    assert throttle.get_seconds_to_wait("a", "another") == 0, "the failures are older than the window"
-
-
-def test_a_right_code_waits_once_whatever_others_guess() -> None:
+def test_wrong_codes_are_counted_in_a_sliding_window() -> None:
     clock = Clock()
     throttle = LoginThrottle(clock)
     for _ in range(MAX_FAILURES):
+        assert throttle.get_seconds_to_wait("a") == 0
         throttle.record_failure("a")
-    assert throttle.get_seconds_to_wait("a", "right") == PAUSE_SECONDS
-    for number in range(1000):
-        clock.now += PAUSE_SECONDS / 1024  # about 200 guesses a second
-        assert throttle.get_seconds_to_wait("a", f"guess {number}") == PAUSE_SECONDS
-        throttle.record_failure("a")
-    assert throttle.get_seconds_to_wait("a", "right") > 0
-    clock.now += PAUSE_SECONDS / 1024 * 24
-    assert throttle.get_seconds_to_wait("a", "guess 999") > 0
-    assert throttle.get_seconds_to_wait("a", "right") == 0
-    assert throttle.get_seconds_to_wait("a", "right") == PAUSE_SECONDS, "each try has a pause of its own"
+        clock.now += 1
+    assert throttle.get_seconds_to_wait("a") == WINDOW_SECONDS - MAX_FAILURES
+    assert throttle.get_seconds_to_wait("b") == 0
+    clock.now += WINDOW_SECONDS - MAX_FAILURES
+    assert throttle.get_seconds_to_wait("a") == 0
+    throttle.record_failure("a")
+    assert throttle.get_seconds_to_wait("a") == 1
+    clock.now += WINDOW_SECONDS
+    assert throttle.get_seconds_to_wait("a") == 0
 
 
 def test_the_throttle_remembers_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(login_sessions, "_MAX_REMEMBERED", 10)
+    monkeypatch.setattr(login_sessions, "_MAX_ADDRESSES", 10)
     throttle = LoginThrottle(Clock())
     for number in range(20):
         for _ in range(MAX_FAILURES + 1):
             throttle.record_failure(f"address {number}")
-        throttle.get_seconds_to_wait("address 0" if number < 10 else "address 19", f"code {number}")
-    tables = throttle._failures_by_address, throttle._pause_end_by_attempt  # nothing shows them from outside
-    assert [len(table) for table in tables] == [10, 10]
-    assert all(len(failures) == MAX_FAILURES for failures in tables[0].values())
-    assert "address 19" in tables[0]
+    remembered = throttle._failures_by_address  # nothing shows it from outside
+    assert list(remembered) == [f"address {number}" for number in range(10, 20)]
+    assert all(len(failures) == MAX_FAILURES for failures in remembered.values())
 
 
 def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
@@ -160,42 +142,30 @@ def test_a_login_that_began_while_its_code_ended_is_not_good(tmp_path: Path, mea
     assert sessions.find_valid_session(session.session_id) is None
 
 
-def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) -> None:
-    roster, clock = ReviewerRoster(open_folder(tmp_path)), Clock()
-    sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
-    first = sessions.log_in_by_code(roster.add_reviewer_or_replace_code("dr_lee"))
-    assert sessions.find_valid_session(first.session_id) == first
-    roster.add_reviewer_or_replace_code("dr_lee")
-    clock.now += 0.5
-    assert sessions.find_valid_session(first.session_id) == first
-    clock.now += 0.5
-    assert sessions.find_valid_session(first.session_id) is None
-
-
-def test_newly_added_reviewer_can_log_in_at_once(tmp_path: Path) -> None:
-    roster, clock = ReviewerRoster(open_folder(tmp_path)), Clock()
-    sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
-    assert sessions.log_in_or_renew_by_proxy("dr_lee") is None
-    roster.add_reviewer_or_replace_code("dr_lee")
-    clock.now += 0.5
-    assert sessions.log_in_or_renew_by_proxy("dr_lee") is not None
-
-
-def test_proxy_requests_do_not_each_read_the_roster(tmp_path: Path) -> None:
+def test_cached_code_hashes_are_read_again_in_time(tmp_path: Path) -> None:
     class Counted(ReviewerRoster):
         looks = 0
 
-        def read_code_digests(self) -> Mapping[str, str]:
+        def _read_roster(self) -> object:
             self.looks += 1
-            return super().read_code_digests()
+            return super()._read_roster()
 
-    roster, clock = Counted(open_folder(tmp_path)), Clock()
-    roster.add_reviewer_or_replace_code("dr_lee")
-    sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
+    clock, roster = Clock(), ReviewerRoster(open_folder(tmp_path))
+    old = roster.add_reviewer_or_replace_code("dr_lee")
+    cached = Counted(open_folder(tmp_path), cache_seconds=1, clock=clock)
+    sessions = LoginSessions(cached, clock)
+    first = sessions.log_in_by_code(old)
+    new = roster.add_reviewer_or_replace_code("dr_lee")
     for _ in range(9):
         clock.now += 0.1
+        assert sessions.find_valid_session(first.session_id) == first
         assert sessions.log_in_or_renew_by_proxy("dr_lee") is not None
-    assert roster.looks == 1
+        assert sessions.log_in_by_code("guess") is None
+    assert cached.looks == 1
+    clock.now += 0.2
+    assert sessions.find_valid_session(first.session_id) is None
+    assert sessions.log_in_by_code(new) is not None
+    assert cached.looks == 2
 
 
 def test_proxy_login_is_shared_and_ends_with_the_roster(tmp_path: Path) -> None:

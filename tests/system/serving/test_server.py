@@ -5,11 +5,9 @@ import json
 import os
 import re
 import resource
-import secrets
 import signal
 import socket
 import sys
-import time
 import uuid
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -36,7 +34,7 @@ from zmq.utils.monitor import recv_monitor_message
 from evalkit.cli import main
 from evalkit.review.roster import ReviewerRoster
 from evalkit.serving.launch import find_review_notebook
-from evalkit.serving.login_sessions import MAX_FAILURES, PAUSE_SECONDS
+from evalkit.serving.login_sessions import MAX_FAILURES
 
 KERNEL = str(uuid.UUID(int=7))
 V1 = "v1.kernel.websocket.jupyter.org"
@@ -285,38 +283,22 @@ def test_no_code_in_the_address(server: Server) -> None:
         assert server.client().get("/", headers={"Authorization": f"token {code}"}).status_code == 302
 
 
-def test_after_many_wrong_codes_an_address_waits_a_little(server: Server) -> None:
+def test_many_wrong_codes_are_refused_and_a_right_one_is_not(server: Server) -> None:
     client, forwarded = server.client(address="127.0.0.2"), server.client(address="127.0.0.2")
     forwarded.session.headers["X-Forwarded-For"] = forwarded.session.headers["X-Real-Ip"] = "10.0.0.9"
     for number in range(MAX_FAILURES):
         answer = (client, forwarded)[number % 2].log_in("aaaa-bbbb-cccc-dddd")
         assert answer.status_code == 401
         assert "not valid" in answer.text
-    told = "too many wrong login codes from 127.0.0.2: "
-    assert server.log.count(told) == 1
-    answer = client.log_in(server.codes["dr_lee"])
-    assert answer.status_code == 429
-    assert answer.headers["Retry-After"] == f"{PAUSE_SECONDS:.0f}"
-    assert "Wait 5 seconds, then type your code again." in answer.text
+    for other in (client, forwarded, client):
+        answer = other.log_in("aaaa-bbbb-cccc-dddd")
+        assert answer.status_code == 429
+        assert 0 < int(answer.headers["Retry-After"]) <= 60
+        assert "not valid" in answer.text
+    assert server.log.count("many wrong login codes from 127.0.0.2: ") == 1
+    assert server.client(address="127.0.0.5").log_in("aaaa-bbbb-cccc-dddd").status_code == 401
     assert client.get("/").status_code == 302
-    assert server.client().log_in(server.codes["dr_lee"]).status_code == 302, "at another address at once"
-    guessing = True
-
-    def guess() -> set[int]:
-        other, statuses = server.client(address="127.0.0.2"), set()
-        while guessing:
-            statuses.add(other.log_in(secrets.token_hex()).status_code)
-        return statuses
-
-    with ThreadPoolExecutor() as pool:
-        guesses = pool.submit(guess)
-        try:
-            time.sleep(PAUSE_SECONDS)
-            assert client.log_in(server.codes["dr_lee"]).status_code == 302, "whatever others guess there"
-        finally:
-            guessing = False
-    assert guesses.result() == {429}
-    assert server.log.count(told) == 1
+    assert client.log_in(server.codes["dr_lee"]).status_code == 302
 
 
 # ------------------------------------------------------------------------------------------------ identity
@@ -365,14 +347,14 @@ def test_a_page_opens_where_the_kernel_in_reserve_has_ended(server: Server) -> N
     assert "the kernel in reserve could not be used for a page" in server.log
 
 
-def test_an_address_that_no_pipe_holds_keeps_nobody_waiting(tmp_path: Path) -> None:
-    server = Server(tmp_path)
+def test_an_environment_that_no_pipe_holds_keeps_nobody_waiting(tmp_path: Path) -> None:
+    server = Server(tmp_path, EVALKIT_PATIENT_SALT=70_000 * "s")
     try:
         client, reserve = server.client("dr_lee"), server.in_reserve()
         reserve.suspend()  # as if it were loading
-        _, seen = server.open(client, "case=" + 20_000 * "%22")
+        _, seen = server.open(client, "case=abc")
         assert seen["pid"] != reserve.pid
-        assert server.open(client, "case=abc")[1]["environ"]["QUERY_STRING"] == "case=abc"
+        assert seen["environ"]["QUERY_STRING"] == "case=abc"
     finally:
         server.stop()
 
