@@ -349,12 +349,12 @@ class KernelWebsocketHandler(_OwnKernelHandler, HtmlHandler, VoilaKernelWebsocke
     @override
     async def open(self, kernel_id: str) -> None:
         self.ws_connection.stream.max_write_buffer_size = _MAX_WRITE_BUFFER_BYTES
-        self.kernel_manager.websockets.add(self)
+        self.kernel_manager.kernel_id_by_websocket[self] = kernel_id
         await super().open(kernel_id)
 
     @override
     def on_close(self) -> None:
-        self.kernel_manager.websockets.discard(self)
+        self.kernel_manager.kernel_id_by_websocket.pop(self, None)
         super().on_close()
 
     @override

@@ -25,7 +25,8 @@ from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FD_VARIABLE, PAGE_MEMO
 from evalkit.serving.warm_kernel import WarmKernel, register_warm_kernel_provisioner
 
 if TYPE_CHECKING:
-    from evalkit.serving.handlers import KernelWebsocketHandler
+    from tornado.websocket import WebSocketHandler
+
     from evalkit.serving.identity import ReviewerIdentityProvider
     from evalkit.serving.login_sessions import LoginSession
 
@@ -61,7 +62,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         self._log_fd = os.dup(2)
         self._memory_watch = PeriodicCallback(self.end_oversized_kernels, _MEMORY_CHECK_MILLISECONDS)
         self._login_watch = PeriodicCallback(self.end_kernels_of_ended_sessions, _LOGIN_CHECK_MILLISECONDS)
-        self.websockets: set[KernelWebsocketHandler] = set()
+        self.kernel_id_by_websocket: dict[WebSocketHandler, str] = {}
         """All open websockets."""
 
     def is_kernel_of_session(self, kernel_id: str, session_id: str) -> bool:
@@ -170,7 +171,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
     async def end_kernels_of_session(self, session_id: str) -> None:
         """End the kernels of all pages that a login opened, each when it is idle."""
         kernel_ids = set(filter(self.__contains__, self._list_kernel_ids(session_id)))
-        for websocket in [websocket for websocket in self.websockets if websocket.kernel_id in kernel_ids]:
+        for websocket in [key for key, kernel_id in self.kernel_id_by_websocket.items() if kernel_id in kernel_ids]:
             websocket.close(1008)  # "policy violation"; the kernel still handles the messages that have arrived
         await asyncio.gather(*map(self._end_kernel_when_idle, kernel_ids))
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import psutil
 import pytest
@@ -243,7 +242,7 @@ class Kernels(ReviewKernelManager):
 
     def __init__(self, websockets: dict[str, int], **settings: int) -> None:
         self.session_id_by_kernel_id = dict.fromkeys(websockets, "s")
-        self.websockets = set()
+        self.kernel_id_by_websocket = {}
         self._kernel_connections = websockets  # Jupyter Server's own, where each websocket is counted
         self.review_settings = ReviewServerSettings(**settings)
         self.ended: list[str] = []
@@ -259,17 +258,14 @@ class Kernels(ReviewKernelManager):
         self.ended.append(kernel_id)
 
 
-class Websocket(NamedTuple):
+class Websocket:
     """A websocket of a page, which notes with which code it was closed."""
 
-    kernel_id: str
-    closed: list[tuple[str, int]]
-
-    def __hash__(self) -> int:
-        return hash(self.kernel_id)
+    def __init__(self) -> None:
+        self.closed_with: list[int] = []
 
     def close(self, code: int) -> None:
-        self.closed.append((self.kernel_id, code))
+        self.closed_with.append(code)
 
 
 def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
@@ -388,7 +384,7 @@ def test_a_logout_waits_for_the_last_presses_on_all_its_pages() -> None:
 
     class Fake(ReviewKernelManager):
         def __init__(self) -> None:
-            self.websockets = set()
+            self.kernel_id_by_websocket = {}
             self.alive = {"one", "two", "closing", "another's"}
             self.session_id_by_kernel_id = {**dict.fromkeys(self.alive, "lee"), "another's": "kim", "ended": "lee"}
 
@@ -410,18 +406,19 @@ def test_a_logout_waits_for_the_last_presses_on_all_its_pages() -> None:
 
 
 def test_kernels_and_websockets_end_with_their_login(tmp_path: Path) -> None:
-    roster, closed = ReviewerRoster(open_folder(tmp_path)), []
+    roster, websockets = ReviewerRoster(open_folder(tmp_path)), {name: Websocket() for name in ("dr_lee", "dr_kim")}
     kernels, sessions = Kernels({}), LoginSessions(roster)
     kernels.sessions = sessions
-    for name in ("dr_lee", "dr_kim"):
+    for name, websocket in websockets.items():
         session = sessions.log_in_by_code(roster.add_reviewer_or_replace_code(name))
         kernels.session_id_by_kernel_id[name] = session.session_id
-        kernels.websockets.add(Websocket(name, closed))
+        kernels.kernel_id_by_websocket[websocket] = name
     asyncio.run(kernels.end_kernels_of_ended_sessions())
     assert kernels.ended == []
     roster.add_reviewer_or_replace_code("dr_lee")
     asyncio.run(kernels.end_kernels_of_ended_sessions())
-    assert (kernels.ended, closed) == (["dr_lee"], [("dr_lee", 1008)])
+    assert kernels.ended == ["dr_lee"]
+    assert (websockets["dr_lee"].closed_with, websockets["dr_kim"].closed_with) == ([1008], [])
 
 
 def test_a_roster_that_cannot_be_read_ends_no_page(tmp_path: Path) -> None:
