@@ -214,7 +214,11 @@ async def _open_document_run(options: RunOptions, *, estimates_only: bool = Fals
     settings = resolve_settings(**vars(options))
     output_folder = open_output_folder(options.output or settings.output, settings.database)
     reader_config = build_reader_config(settings)
-    with output_folder.hold_run_lock(), use_weights_in_force(output_folder), OutputIndex(output_folder) as index:
+    with (
+        output_folder.hold_run_lock(saves_in_steps=True),
+        use_weights_in_force(output_folder),
+        OutputIndex(output_folder) as index,
+    ):
         if settings.types_file is not None:
             store_own_types(output_folder, settings.types_file)
         # If the database was lost, the index is rebuilt from the files.

@@ -31,8 +31,8 @@ def open_or_create_sqlite_engine(root: Path) -> sa.Engine:
     return engine
 
 
-def verify_database(root: Path) -> None:
-    """Check that ``evalkit.sqlite`` is intact and has tables that this evalkit knows.
+def verify_database(root: Path, *, is_thorough: bool) -> None:
+    """Check that ``evalkit.sqlite`` has tables that this evalkit knows, and is intact if ``is_thorough``.
 
     StoreError if another version of evalkit created it; SQLAlchemyError if it is damaged.
     """
@@ -40,7 +40,7 @@ def verify_database(root: Path) -> None:
     engine = sa.create_engine(f"sqlite:///{path.as_uri()}?mode=ro&uri=true", hide_parameters=True)
     try:
         with engine.connect() as connection:
-            if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
+            if is_thorough and connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
                 raise sa.exc.DatabaseError("quick_check", None, sqlite3.DatabaseError())
             require_known_tables_or_none(connection)
     finally:

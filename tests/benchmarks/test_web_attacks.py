@@ -51,7 +51,7 @@ class Stub(asyncio.Protocol):
             self.waiting = body[size:]
             self.serve(head, body[:size])
         if self.is_websocket and self.waiting:
-            if self.waiting[0] not in {0x81, 0x01, 0x00, 0x89}:
+            if self.waiting[0] not in {0x81, 0x01, 0x82, 0x02, 0x00, 0x89}:
                 self.transport.close()
             elif b"kernel_info_request" in data or b"kernel_info_request" in self.waiting[:4096]:
                 self.transport.write(frame(1, b"kernel_info_reply", masked=False))

@@ -60,13 +60,14 @@ class Layout:
 
     login: str = "/login"
     sign_out: str = "/logout"
-    sign_out_method: str = "POST"
+    sign_out_method: str = "GET"
     health: str = "/health"
     screen: str = "/"
     private: str = "/"  # a page behind the login; better one that starts no kernel
     static: str = "/static/"
     voila: str = "/voila/"
-    channels: str = "/api/kernels/{kernel}/channels"
+    channels: str = "/api/kernels/{kernel}/channels?session_id=5ab1e0c4"
+    protocol: str = "v1.kernel.websocket.jupyter.org"
     kernel: str = r"kernel_?id\W{1,12}([0-9a-f]{8}-[0-9a-f-]{27})"  # in the screen's page, any case
     removal_seconds: float = 45  # within which a removed reviewer's session ends
 
@@ -512,12 +513,13 @@ class Client:
         return answer.status == 200 and b'type="password"' not in answer.body
 
     async def sign_out(self, cookies: Mapping[str, str]) -> Answer:
-        """Sign out as the screen does, with the page's token against forgery if there is one."""
-        rows = [("Origin", f"http://{self.host}"), ("Content-Type", "application/x-www-form-urlencoded")]
-        body = urlencode({"_xsrf": cookies.get("_xsrf", "")}).encode()
-        method = self.layout.sign_out_method
-        headers = self.headers(*rows, cookies=cookies)
-        return await self.send_raw(request(method, self.layout.sign_out, headers, body if method == "POST" else None))
+        """Sign out as the screen does; a POST carries the token against forgery."""
+        rows = [("Origin", f"http://{self.host}"), ("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Mode", "navigate")]
+        headers, body = self.headers(*rows, cookies=cookies), None
+        if self.layout.sign_out_method == "POST":
+            headers.append(("Content-Type", "application/x-www-form-urlencoded"))
+            body = urlencode({"_xsrf": cookies.get("_xsrf", "")}).encode()
+        return await self.send_raw(request(self.layout.sign_out_method, self.layout.sign_out, headers, body))
 
     async def visit(self, source: str = "127.0.0.1") -> Visit:
         """Open the login page and log in with the second reviewer's code; the form comes from the timed page."""
@@ -568,6 +570,7 @@ class Client:
             ("Connection", "Upgrade"),
             ("Sec-WebSocket-Version", "13"),
             ("Sec-WebSocket-Key", base64.b64encode(os.urandom(16)).decode()),
+            ("Sec-WebSocket-Protocol", self.layout.protocol),
             ("Origin", origin or f"http://{self.host}"),
         ]
         named = {name for name, _ in more}
@@ -586,7 +589,10 @@ class Client:
 
 
 def kernel_message(kind: str, content: object, padding: object = "") -> bytes:
-    """Build a message of Jupyter's protocol as the payload of a text frame; the padding lies in its metadata."""
+    """Build a message of Jupyter's v1 protocol as a binary frame's payload; the padding lies in its metadata.
+
+    Little-endian 64-bit numbers come first: how many offsets, then where each part begins, then the end.
+    """
     header = {
         "msg_id": uuid.uuid4().hex,
         "msg_type": kind,
@@ -595,15 +601,12 @@ def kernel_message(kind: str, content: object, padding: object = "") -> bytes:
         "version": "5.3",
         "date": "",
     }
-    message = {
-        "channel": "shell",
-        "header": header,
-        "parent_header": {},
-        "metadata": {"padding": padding},
-        "content": content,
-        "buffers": [],
-    }
-    return json.dumps(message, ensure_ascii=False).encode()
+    records = (header, {}, {"padding": padding}, content)
+    parts = [b"shell", *(json.dumps(record, ensure_ascii=False).encode() for record in records)]
+    offsets = [8 * (len(parts) + 2)]
+    for part in parts:
+        offsets.append(offsets[-1] + len(part))
+    return struct.pack(f"<{len(offsets) + 1}Q", len(offsets), *offsets) + b"".join(parts)
 
 
 async def wait_for_message(connection: Connection, word: bytes, timeout: float = 30) -> bool:

@@ -726,7 +726,7 @@ async def review_over_a_slow_line(client: Client) -> Observation:
     """Send one large message slowly and expect an answer to it."""
     observation = Observation()
     _, _, _, connection = await client.open_channels()
-    data = frame(1, kernel_message("kernel_info_request", {}, "slow review " * client.large(25_000)))
+    data = frame(2, kernel_message("kernel_info_request", {}, "slow review " * client.large(25_000)))
     await trickle(connection, [data[n : n + 2000] for n in range(0, len(data), 2000)], partial(client.pause, 0.1))
     observation.facts["answered"] = await wait_for_message(connection, b"kernel_info_reply")
     connection.close()
@@ -775,7 +775,7 @@ async def large_note(client: Client) -> Observation:
     """Send the note at once."""
     observation = Observation()
     _, _, _, connection = await client.open_channels()
-    await connection.send(frame(1, kernel_message("kernel_info_request", {}, "a long note " * 17_000)))
+    await connection.send(frame(2, kernel_message("kernel_info_request", {}, "a long note " * 17_000)))
     observation.facts["answered"] = await wait_for_message(connection, b"kernel_info_reply")
     connection.close()
     return observation
@@ -792,7 +792,7 @@ async def idle_over_lunch(client: Client) -> Observation:
     observation = Observation()
     _, _, _, connection = await client.open_channels()
     await wait_for_message(connection, b"\0 no such word", client.lunch_seconds * client.pace)
-    await connection.send(frame(1, kernel_message("kernel_info_request", {})))
+    await connection.send(frame(2, kernel_message("kernel_info_request", {})))
     observation.facts["answered"] = await wait_for_message(connection, b"kernel_info_reply")
     connection.close()
     return observation

@@ -507,7 +507,7 @@ async def code_over_the_websocket(client: Client) -> Observation:
         "user_expressions": {"p": "7919 * 104729"},
         "allow_stdin": False,
     }
-    await connection.send(frame(1, kernel_message("execute_request", content)))
+    await connection.send(frame(2, kernel_message("execute_request", content)))
     observation.facts["ran"] = await wait_for_message(connection, b"829348951", 15 * client.pace + 1)
     connection.close()
     return observation
@@ -686,7 +686,7 @@ async def websocket_after_sign_out(client: Client) -> Observation:
     observation.facts["opened"] = answer.status == 101
     await client.sign_out(session.cookies)
     await client.pause(client.layout.removal_seconds)
-    await connection.send(frame(1, kernel_message("kernel_info_request", {})))
+    await connection.send(frame(2, kernel_message("kernel_info_request", {})))
     observation.facts["answers"] = await wait_for_message(connection, b"kernel_info_reply", 8 * client.pace + 1)
     connection.close()
     again, connection = await client.open_websocket(
@@ -1242,10 +1242,10 @@ async def six_hundred_small_messages(client: Client) -> Observation:
     _, _, _, connection = await client.open_channels()
     for _ in range(60):
         await connection.send(
-            b"".join(frame(1, kernel_message("comm_msg", {"comm_id": "none", "data": {}})) for _ in range(10))
+            b"".join(frame(2, kernel_message("comm_msg", {"comm_id": "none", "data": {}})) for _ in range(10))
         )
         await client.pause(0.16)
-    await connection.send(frame(1, kernel_message("kernel_info_request", {})))
+    await connection.send(frame(2, kernel_message("kernel_info_request", {})))
     observation.facts["answered"] = await wait_for_message(connection, b"kernel_info_reply", 60)
     connection.close()
     return observation
@@ -1301,7 +1301,7 @@ async def note_in_many_scripts(client: Client) -> Observation:
     _, _, _, connection = await client.open_channels()
     data = kernel_message("kernel_info_request", {}, "шалом 😀 שלום e\u0301 \U0001f469\u200d\U0001f52c " * 1500)
     cut = data.index("😀".encode()) + 2
-    await connection.send(frame(1, data[:cut], fin=False) + frame(0, data[cut:]))
+    await connection.send(frame(2, data[:cut], fin=False) + frame(0, data[cut:]))
     observation.facts["answered"] = await wait_for_message(connection, b"kernel_info_reply")
     connection.close()
     return observation
