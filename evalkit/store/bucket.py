@@ -126,7 +126,7 @@ class BucketOutputFolder(OutputFolder):
             return self.read_bytes(name)[:max_bytes]  # reading a range of an empty object is an error
 
     @override
-    def remove_file(self, name: str) -> bool:
+    def _remove_file(self, name: str) -> bool:
         if not self.has_file(name):
             return False
         with suppress(FileNotFoundError):
@@ -156,7 +156,7 @@ class BucketOutputFolder(OutputFolder):
 
     @override
     @contextmanager
-    def hold_run_lock(self) -> Iterator[None]:
+    def _acquire_run_lock(self) -> Iterator[None]:
         """Hold the run lock, and check that the store supports exclusive creation.
 
         UsageError if another run holds the lock, or if the store accepts the creation of an object that exists.
@@ -174,7 +174,7 @@ class BucketOutputFolder(OutputFolder):
 
     @override
     @contextmanager
-    def hold_write_lock(self, document_key: str | None = None) -> Iterator[None]:
+    def _acquire_write_lock(self, document_key: str | None) -> Iterator[None]:
         lock_connection = self._acquire_lock(partial(postgresql.connect_with_write_lock, document_key=document_key))
         try:
             yield

@@ -14,6 +14,8 @@ EXTRACTIONS_FOLDER = "extractions"
 ATTENTION_CHECKS_FOLDER = "seeded"
 SAMPLE_DRAWS_FOLDER = "draws"
 EVENTS_FOLDER = "events"
+#: The chain of the changes of files.
+CHANGES_FOLDER = "changes"
 #: Proposed weights of the embedded model; the log of events says which are in force.
 SITE_WEIGHTS_FOLDER = "site_weights"
 #: One folder for each run: its record, and those of its results that later runs replaced.
@@ -75,6 +77,7 @@ NEUTRAL_NAMES = frozenset(
             ATTENTION_CHECKS_FOLDER,
             SAMPLE_DRAWS_FOLDER,
             EVENTS_FOLDER,
+            CHANGES_FOLDER,
             SITE_WEIGHTS_FOLDER,
             RUNS_FOLDER,
             TEMPLATES_FOLDER,
@@ -106,6 +109,8 @@ ground_truth_file_name = f"{GROUND_TRUTH_FOLDER}/gt_{{}}.json".format
 sample_draw_file_name = f"{SAMPLE_DRAWS_FOLDER}/{{:04d}}.json".format
 #: From the number of an event in the log.
 event_file_name = f"{EVENTS_FOLDER}/{{:04d}}.json".format
+#: From the number of a link.
+change_link_file_name = f"{CHANGES_FOLDER}/{{:04d}}.json".format
 site_weights_file_name = f"{SITE_WEIGHTS_FOLDER}/{{:04d}}.json".format
 run_file_name = f"{RUNS_FOLDER}/{{}}/run.json".format
 #: From a run's name and the name of a file that a later run replaced.

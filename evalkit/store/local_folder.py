@@ -147,7 +147,7 @@ class LocalOutputFolder(OutputFolder):
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
 
     @override
-    def remove_file(self, name: str) -> bool:
+    def _remove_file(self, name: str) -> bool:
         *parent_names, file_name = split_and_validate_file_name(name)
         try:
             os.lstat(self._local_path_text(name))  # usually the file is missing, and opening its folders takes longer
@@ -188,7 +188,7 @@ class LocalOutputFolder(OutputFolder):
 
     @override
     @contextmanager
-    def hold_run_lock(self) -> Iterator[None]:
+    def _acquire_run_lock(self) -> Iterator[None]:
         """Hold the folder's run lock, and remove temporary files of killed runs.
 
         UsageError if another run holds the lock.
@@ -213,7 +213,7 @@ class LocalOutputFolder(OutputFolder):
 
     @override
     @contextmanager
-    def hold_write_lock(self, document_key: str | None = None) -> Iterator[None]:
+    def _acquire_write_lock(self, document_key: str | None) -> Iterator[None]:
         with ExitStack() as exit_stack:
             try:
                 lock_fd = self._open_lock_file(WRITE_LOCK_FILE)
