@@ -24,7 +24,7 @@ def list_holders(word: str) -> list[str]:
         if holder is not caller:
             for held in gc.get_referents(holder):
                 if (isinstance(held, str) and word in held) or (isinstance(held, bytes) and word.encode() in held):
-                    holders.append(type(holder).__name__)
+                    holders += [type(holder).__name__]  # no comprehension: it would hold the word itself
     return holders
 
 
