@@ -203,7 +203,12 @@ def test_faults_are_named(expectation, observation, memory, fault):
 #: Rows of the open half that take longer than four seconds, open hundreds of connections or compare times.
 LONG = {
     *("slow_header_bytes", "slow_login_bodies", "thousand_slow_posts", "idle_after_one_page"),
-    *("half_closed_after_request", "five_hundred_in_one_write", "session_of_a_removed_reviewer", "timing_of_near_codes"),
+    *(
+        "half_closed_after_request",
+        "five_hundred_in_one_write",
+        "session_of_a_removed_reviewer",
+        "timing_of_near_codes",
+    ),
     *("review_over_a_slow_line", "six_connections_two_used", "websocket_after_sleep", "idle_over_lunch"),
 }
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,10 @@ import psutil
 from benchmarks.first_contact.web_attacks.client import Answer, Attack, Client, Connection, Layout, find_faults, frame
 from jupyter_server.services.kernels.connection.base import serialize_msg_to_ws_v1
 from places import open_folder
+from system.browser.conftest import launch_chromium
+from system.browser.screen import Screen
+from system.browser.server import serving
+from system.browser.small_cases import PAGES, run_small
 from system.serving.running import PATIENT, Server
 
 from evalkit.errors import UsageError
@@ -139,11 +144,11 @@ def _measure_memory(server: Server) -> Iterator[Mapping[str, float]]:
     memory, is_over = {"peak": 0.0}, threading.Event()
 
     def measure() -> None:
-        while not is_over.wait(0.1):
-            try:
+        is_last = False
+        while not is_last:
+            is_last = is_over.wait(0.1)
+            with suppress(psutil.Error):  # it is being restarted
                 memory["peak"] = max(memory["peak"], psutil.Process(server.process.pid).memory_info().rss / 2**20)
-            except psutil.Error:  # it is being restarted
-                continue
 
     thread = threading.Thread(target=measure)
     thread.start()
@@ -152,6 +157,21 @@ def _measure_memory(server: Server) -> Iterator[Mapping[str, float]]:
     finally:
         is_over.set()
         thread.join()
+
+
+def find_stored_words(expressions: Sequence[str], folder: Path) -> dict[str, list[str]]:
+    """Evaluate JavaScript in the screen with a case open; return the document's words in each result."""
+    output = run_small(folder)
+    words = {word.lower() for page in PAGES for line in page for word in re.findall(r"[^\W\d_]{6,}", line)}
+    with launch_chromium() as browser, serving(output, ["dr_lee"]) as served:
+        screen = Screen(browser, served.address, 1280, 720)
+        screen.log_in(served.codes["dr_lee"])
+        screen.open("one_document")
+        if not any(word in screen.page.content().lower() for word in words):
+            raise AssertionError("no document is shown")
+        results = {expression: str(screen.page.evaluate(expression)).lower() for expression in expressions}
+        screen.context.close()
+    return {expression: sorted(word for word in words if word in result) for expression, result in results.items()}
 
 
 def main() -> None:
@@ -175,6 +195,13 @@ def main() -> None:
                     f"{outcome.row.name}: {verdict} ({outcome.memory_mb:.0f} MB, {outcome.seconds:.0f} s)", flush=True
                 )
             print(f"{title}: {sum(not outcome.faults for outcome in outcomes)} of {len(outcomes)}", flush=True)
+    if wanted.only:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        found = find_stored_words(half.EXPRESSIONS, Path(folder))
+    for expression, words in found.items():
+        print(f"{expression}: {', '.join(words) or 'no word of the document'}")
+    print(f"places in the browser without a word: {sum(not words for words in found.values())} of {len(found)}")
 
 
 if __name__ == "__main__":
