@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from itertools import chain, islice
@@ -313,6 +313,17 @@ def check_and_describe_database(output_folder: OutputFolder, *, is_thorough: boo
         raise build_connection_error(database_url, error) from None
     schema_text = f"schema {schema}" if schema else "a schema for the output folder, once there is a run"
     return f"PostgreSQL {server_version}, {postgresql.redact_url(database_url)}, {schema_text}"
+
+
+def measure_database_clock_skew(output_folder: OutputFolder) -> float:
+    """Return the seconds by which the database server's clock is ahead; 0 without one.
+
+    Also 0 if the server does not answer, which ``check_and_describe_database`` tells.
+    """
+    database_url = resolve_postgresql_url(output_folder)
+    with suppress(sa.exc.SQLAlchemyError):
+        return postgresql.measure_clock_skew(database_url) if database_url else 0.0
+    return 0.0
 
 
 def has_database(output_folder: OutputFolder) -> bool:
