@@ -18,6 +18,7 @@ from evalkit.review.case_files import read_packet, read_packet_bundle
 from evalkit.review.claiming import reconcile_statuses_with_claims, require_not_taken
 from evalkit.review.draft import ExpertQuote
 from evalkit.review.ground_truth import IssueVerdict, Review, ShownMachineAnswers, find_newest_revision
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.kinds.classification import ClassificationCorrection
 from evalkit.review.kinds.extraction import FieldsCorrection
@@ -33,7 +34,6 @@ from evalkit.store import (
     CASE_COLUMNS,
     CaseView,
     OutputFolder,
-    OutputIndex,
     open_output_folder,
     require_evalkit_output_folder,
 )
@@ -72,7 +72,7 @@ class SMEReviewHelper:
         self._output_folder = open_output_folder(output, Settings.load().database)
         self.reviewer = require_folder_and_get_reviewer_name(self._output_folder, reviewer)
         self._clock: Callable[[], datetime] = (lambda: datetime.fromisoformat(clock())) if clock else utc_now
-        self._index = OutputIndex(self._output_folder)
+        self._index = open_index(self._output_folder)
         self._loaded_digests: dict[str, str] = {}
         self._submitter = ReviewSubmitter(self._output_folder, self._index, self.reviewer, self._clock)
 

@@ -15,7 +15,7 @@ from evalkit.store.canonical_json import (
     parse_stored_record,
 )
 from evalkit.store.case_list import CaseAgeCutoffs
-from evalkit.store.database import check_and_describe_database, has_database, resolve_postgresql_url
+from evalkit.store.database import check_and_describe_database, resolve_postgresql_url
 from evalkit.store.file_names import (
     ATTENTION_CHECKS_FOLDER,
     BUNDLES_FOLDER,
@@ -131,7 +131,6 @@ __all__ = [
     "event_file_name",
     "extraction_file_name",
     "ground_truth_file_name",
-    "has_database",
     "hash_canonical_json",
     "kept_file_name",
     "list_numbered_files_or_raise_on_gap",

@@ -44,11 +44,11 @@ from evalkit.pipeline.purge import (
     purge,
     read_purge_records,
 )
-from evalkit.pipeline.reindex import reindex
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_probability_by_eligible_doc_id
 from evalkit.pipeline.supplied_labels import merge_stored_production_labels, read_stored_production_labels
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.review.case_files import withdraw_packet_unless_frozen
+from evalkit.review.index_rebuild import reindex
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import (
     MOVED_SQLITE_FILE,

@@ -21,11 +21,11 @@ from evalkit.cli import app
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused, StoreError, UsageError
 from evalkit.evaluation.ground_truth_table import load_ground_truth
 from evalkit.issue import IssueSeverity
-from evalkit.pipeline.reindex import reindex
 from evalkit.review import Draft, QueueQuery, TemplateReviewCase, compute_packet_digest
 from evalkit.review import ReviewSession as Tab
 from evalkit.review.attention_checks import get_attention_check_file_name
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, read_packet
+from evalkit.review.index_rebuild import reindex
 from evalkit.review.kinds import get_packet_class
 from evalkit.review.kinds.statement_template import TEMPLATE_ESCALATION_REASONS
 from evalkit.review.template_editing import (
