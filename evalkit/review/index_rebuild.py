@@ -6,12 +6,12 @@ import logging
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby
 from pathlib import PurePath
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from loky.process_executor import BrokenProcessPool
 
@@ -46,6 +46,7 @@ from evalkit.store import (
 log = logging.getLogger(__name__)
 
 _IndexRows = list[dict[str, Any]]
+_Rows = TypeVar("_Rows")
 
 #: Number of results or cases per chunk.
 _CHUNK_SIZE = 500
@@ -124,7 +125,7 @@ class IndexDifferences:
     def __len__(self) -> int:
         return sum(len(getattr(self, name)) for name in _COUNTED_DIFFERENCES)
 
-    def describe(self, *, is_stored: bool) -> str:
+    def describe(self, unreadable_count: int, *, is_stored: bool) -> str:
         """Say in counts what was different, and what became of it."""
         if self.is_index_empty:
             text = f"the index was rebuilt from {format_count(len(self.unindexed_cases), 'packet')} and {format_count(len(self.unindexed_results), 'result')}"
@@ -138,6 +139,8 @@ class IndexDifferences:
             text = f"the index did not agree with the folder and was corrected: {', '.join(counts)}"
         if self.lost_cases:
             text += ". Restore sme_packets/ from a backup, or run the documents again"
+        if unreadable_count:
+            text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them"
         return text if is_stored else f"{text}. The database was left as it is: `evalkit reindex` writes the index"
 
 
@@ -165,9 +168,12 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
             if read_only:
                 index.move_to_memory()
             _correct(output_folder, index, differences, read_only=read_only)
-            still_lost_cases = IndexDifferences.find(output_folder, index).lost_cases
-            differences = replace(differences, lost_cases=differences.lost_cases | still_lost_cases)
-            log.warning("%s", differences.describe(is_stored=not read_only))
+            remaining = IndexDifferences.find(output_folder, index)
+            differences = replace(differences, lost_cases=differences.lost_cases | remaining.lost_cases)
+            unreadable_count = len(remaining.unindexed_cases) + len(remaining.unindexed_results)
+            log.warning("%s", differences.describe(unreadable_count, is_stored=not read_only))
+        if read_only:
+            index.refuse_changes()
     except BaseException:
         index.close()
         raise
@@ -187,20 +193,26 @@ def _correct(
 ) -> None:
     """Make the index agree with the files."""
     if len(differences) > _MAX_SINGLE_CORRECTIONS or differences.is_index_empty:
-        _rebuild(output_folder, index, read_only=read_only)
+        _rebuild(output_folder, index, read_only=read_only, skips_unreadable=True)
         return
     with nullcontext() if read_only else hold_case_write_lock(output_folder):
         packet_ids = {*list_case_ids_with_packet(output_folder)}
         changed_ids = sorted(packet_ids & (differences.unindexed_cases | differences.unindexed_reviews))
         index.correct(
-            _read_document_rows(output_folder, map(result_file_name, sorted(differences.unindexed_results))),
+            _read_document_rows(
+                output_folder, map(result_file_name, sorted(differences.unindexed_results)), skips_unreadable=True
+            ),
             _read_case_rows(
-                output_folder, sorted({*map(get_base_case_id, changed_ids)} & packet_ids), read_only=read_only
+                output_folder,
+                sorted({*map(get_base_case_id, changed_ids)} & packet_ids),
+                read_only=read_only,
+                skips_unreadable=True,
             ),
             derive_closed_case_rows(output_folder, changed_ids),
             sorted(differences.lost_cases - packet_ids),
         )
-        index.review_heads.save_missing_or_newer_heads(derive_review_chain_heads(output_folder, changed_ids))
+        if not read_only:
+            index.review_heads.save_missing_or_newer_heads(derive_review_chain_heads(output_folder, changed_ids))
         _recompute_deferred_statuses(output_folder, index, read_only=read_only)
 
 
@@ -223,25 +235,34 @@ def move_database(output_folder: OutputFolder, database_url: str) -> dict[str, i
         return migrate_sqlite_to_postgresql(output_folder, database_url)
 
 
-def _rebuild(output_folder: OutputFolder, index: OutputIndex, *, read_only: bool = False) -> tuple[int, int]:
-    """Rebuild the index in one transaction, as ``reindex`` does."""
+def _rebuild(
+    output_folder: OutputFolder, index: OutputIndex, *, read_only: bool = False, skips_unreadable: bool = False
+) -> tuple[int, int]:
+    """Rebuild the index in one transaction, as ``reindex`` does.
+
+    With ``read_only`` no file is written, and the heads of reviews stay those that the database had.
+    """
     result_names = output_folder.list_json_files(RESULTS_FOLDER)
     # No review may be saved between reading and rebuilding.
     with nullcontext() if read_only else hold_case_write_lock(output_folder):
         chunks = [result_names[start : start + _CHUNK_SIZE] for start in range(0, len(result_names), _CHUNK_SIZE)]
         # Closed under the lock: after a failure, its processes may still be writing files.
         with (
-            closing(_read_rows_in_parallel(partial(_read_document_rows, output_folder), chunks)) as document_rows,
             closing(
                 _read_rows_in_parallel(
-                    partial(_read_case_rows, output_folder, read_only=read_only),
+                    partial(_read_document_rows, output_folder, skips_unreadable=skips_unreadable), chunks
+                )
+            ) as document_rows,
+            closing(
+                _read_rows_in_parallel(
+                    partial(_read_case_rows, output_folder, read_only=read_only, skips_unreadable=skips_unreadable),
                     list(_chunk_related_base_cases(list_case_ids_with_packet(output_folder))),
                 )
             ) as case_rows,
         ):
             index.rebuild(document_rows, case_rows, derive_closed_case_rows(output_folder))
-        index.review_heads.save_missing_or_newer_heads(derive_review_chain_heads(output_folder))
         if not read_only:
+            index.review_heads.save_missing_or_newer_heads(derive_review_chain_heads(output_folder))
             queue_or_withdraw_attention_checks(
                 output_folder, index, format_iso_seconds(utc_now())
             )  # they depend on the ground truth that was just rewritten
@@ -295,15 +316,31 @@ def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-def _read_case_rows(output_folder: OutputFolder, case_ids: Sequence[str], *, read_only: bool) -> _IndexRows:
-    """Read the rows of base cases and their opinions, and rebuild the derived files."""
-    checks_by_document = map_check_case_ids_by_doc_id(output_folder)
-    read_rows = list_index_rows if read_only else rebuild_case_files_and_list_index_rows
-    return [row for case_id in case_ids for row in read_rows(output_folder, case_id, checks_by_document)]
+def _read_case_rows(
+    output_folder: OutputFolder, case_ids: Iterable[str], *, read_only: bool = False, skips_unreadable: bool = False
+) -> _IndexRows:
+    """Read the rows of base cases and their opinions.
+
+    Unless ``read_only``, the files that follow from reviews are rebuilt.
+    """
+    read_rows = partial(
+        list_index_rows if read_only else rebuild_case_files_and_list_index_rows,
+        output_folder,
+        check_case_ids_by_doc_id=map_check_case_ids_by_doc_id(output_folder),
+    )
+    return [row for rows in _read_each(read_rows, case_ids, skips_unreadable) for row in rows]
 
 
-def _read_document_rows(output_folder: OutputFolder, result_names: Iterable[str]) -> _IndexRows:
-    return [_read_document_row(output_folder, result_name) for result_name in result_names]
+def _read_document_rows(
+    output_folder: OutputFolder, result_names: Iterable[str], *, skips_unreadable: bool = False
+) -> _IndexRows:
+    return list(_read_each(partial(_read_document_row, output_folder), result_names, skips_unreadable))
+
+
+def _read_each(read: Callable[[str], _Rows], names: Iterable[str], skips_unreadable: bool) -> Iterator[_Rows]:
+    for name in names:
+        with suppress(StoreError) if skips_unreadable else nullcontext():
+            yield read(name)
 
 
 def _read_document_row(output_folder: OutputFolder, result_name: str) -> dict[str, Any]:

@@ -82,6 +82,12 @@ class Database:
             raise self._build_error(error) from None
         self._inode = None
 
+    def refuse_changes(self) -> None:
+        """Refuse changes of a copy in memory from now on: they would be lost."""
+        if self._engine.dialect.name == "sqlite":
+            with self.open_autocommit_connection() as connection:
+                connection.exec_driver_sql("PRAGMA query_only=ON")
+
     def check_integrity(self) -> None:
         """Raise StoreError if the database file is damaged; a server checks its own."""
         if not self._is_on_server:

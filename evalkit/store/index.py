@@ -64,6 +64,8 @@ class OutputIndex:
         self._database = Database(output_folder, read_only=read_only)
         #: Answer from a copy in memory from now on, so that nothing in the folder is changed.
         self.move_to_memory = self._database.move_to_memory
+        #: Refuse changes of the copy in memory from now on.
+        self.refuse_changes = self._database.refuse_changes
         #: Raise StoreError if the database file is damaged.
         self.check_integrity = self._database.check_integrity
         self.case_list = CaseList(self._database)

@@ -214,6 +214,9 @@ class LocalOutputFolder(OutputFolder):
     @override
     @contextmanager
     def hold_write_lock(self, document_key: str | None = None) -> Iterator[None]:
+        if self.root.is_dir() and not os.access(self.root, os.W_OK):
+            yield  # nobody can write what the lock would protect: a read-only folder is only read
+            return
         with ExitStack() as exit_stack:
             try:
                 lock_fd = self._open_lock_file(WRITE_LOCK_FILE)
