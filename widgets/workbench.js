@@ -262,8 +262,16 @@ function render({ model, el: root }) {
   // Ask the server why it closed the page. The open case may be the cause, so the expert can go back to the queue instead.
   const tellWhy = async () => {
     const { baseUrl, kernelId } = served();
-    const answer = await fetch(`${baseUrl}api/kernels/${kernelId}`).then((one) => one.json()).catch(() => ({}));
-    if (answer.reason !== "memory") return;
+    const response = await fetch(`${baseUrl}api/kernels/${kernelId}`).catch(() => null);
+    if (response?.status === 403) {
+      overlay.querySelector("h2").textContent = "Your login has ended.";
+      overlay.querySelector("p").textContent = "Log in again. What was shown as saved is saved.";
+      overlay.querySelector("button").textContent = "Log in";
+      document.body.replaceChildren(overlay); // whoever comes to this screen next sees no document
+      return;
+    }
+    const answer = await response?.json().catch(() => ({}));
+    if (answer?.reason !== "memory") return;
     overlay.querySelector("h2").textContent = "This screen was closed.";
     overlay.querySelector("p").textContent = "It used more memory than one screen may use. What was shown as saved is saved. "
       + "Open it again. If it is closed again in the same case, go back to the queue and tell the people who run evalkit.";

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import re
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args
 
@@ -47,11 +49,17 @@ class _RosterContent(StrictRecord):
 class ReviewerRoster:
     """Roster file of one output folder.
 
-    Every call reads the file anew, so that a new code is valid without a restart of the server.
+    Every call reads the file anew, so that a new code is valid without a restart of the server; with ``cache_seconds``,
+    code hashes are read at most that often.
     """
 
-    def __init__(self, output_folder: OutputFolder) -> None:
+    def __init__(
+        self, output_folder: OutputFolder, *, cache_seconds: float = 0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._output_folder = output_folder
+        self._cache_seconds, self._clock = cache_seconds, clock
+        self._cached_digests: Mapping[str, str] = {}
+        self._cached_until = -math.inf
 
     def list_reviewers(self) -> list[str]:
         """List the names of all reviewers, sorted."""
@@ -137,14 +145,17 @@ class ReviewerRoster:
         Compares in constant time, and ignores case, blanks and hyphens.
         """
         typed_digest, reviewer = hash_login_code(code), None
-        for name, digest in self._read_roster().reviewers.items():
+        for name, digest in self.read_code_digests().items():
             if hmac.compare_digest(typed_digest, digest):
                 reviewer = name
         return reviewer
 
-    def get_code_digest(self, reviewer: str) -> str | None:
-        """Get the SHA-256 (hex) of a reviewer's login code; None for an unknown name."""
-        return self._read_roster().reviewers.get(reviewer)
+    def read_code_digests(self) -> Mapping[str, str]:
+        """Read the SHA-256 (hex) of each reviewer's login code, by the reviewer's name."""
+        if self._clock() >= self._cached_until:
+            self._cached_digests = self._read_roster().reviewers
+            self._cached_until = self._clock() + self._cache_seconds
+        return self._cached_digests
 
     def _read_roster_requiring_reviewer(self, reviewer: str) -> _RosterContent:
         roster = self._read_roster()

@@ -31,6 +31,8 @@ from evalkit.serving.server_log import request_id
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine
 
+    from evalkit.serving.connection_limits import LimitedHTTPServer
+    from evalkit.serving.health import HealthCheck
     from evalkit.serving.identity import ReviewerIdentityProvider
     from evalkit.serving.kernel_manager import ReviewKernelManager
     from evalkit.serving.login_sessions import LoginThrottle
@@ -111,6 +113,9 @@ class _RequestIdHandler(JupyterHandler):
         pending = super().prepare(**kwargs)
         if pending is not None:
             await pending
+        if self.current_user:
+            server: LimitedHTTPServer = self.settings["http_server"]
+            server.exempt_connection(self.request.connection)
 
 
 class HtmlHandler(_RequestIdHandler):
@@ -208,23 +213,25 @@ class LoginHandler(LoginFormHandler):
     def post(self) -> None:
         """Log in the reviewer with the typed code and redirect to the requested page.
 
-        A wrong code is refused with 401, an address with too many wrong codes with 429 and a waiting time.
+        A wrong code is refused with 401, or with 429 if many wrong codes came from the same address.
         """
-        client_address = self.request.remote_ip or ""
+        session = self.reviewer_identity.sessions.log_in_by_code(self.get_body_argument("code", ""))
+        if session is None:
+            self._refuse_code(self.request.remote_ip or "")
+        else:
+            self.reviewer_identity.write_session_cookie(self, session)
+            self.redirect(self.next_url)
+
+    def _refuse_code(self, client_address: str) -> None:
         if seconds_to_wait := self.throttle.get_seconds_to_wait(client_address):
             self.set_status(429)
             self.set_header("Retry-After", str(seconds_to_wait))
-            self.send_login_form(refusal=f"Too many wrong codes. Try again in {seconds_to_wait} seconds.")
-            return
-        session = self.reviewer_identity.sessions.log_in_by_code(self.get_body_argument("code", ""))
-        if session is None:
+        else:
             self.throttle.record_failure(client_address)
-            log.warning("wrong login code")
+            if self.throttle.get_seconds_to_wait(client_address):
+                log.warning("many wrong login codes from %s: further ones are refused for a while", client_address)
             self.set_status(401)
-            self.send_login_form(refusal="This code is not valid. Check it, or ask for a new one.")
-            return
-        self.reviewer_identity.write_session_cookie(self, session)
-        self.redirect(self.next_url)
+        self.send_login_form(refusal="This code is not valid. Check it, or ask for a new one.")
 
 
 class LogoutHandler(LoginFormHandler):
@@ -342,7 +349,13 @@ class KernelWebsocketHandler(_OwnKernelHandler, HtmlHandler, VoilaKernelWebsocke
     @override
     async def open(self, kernel_id: str) -> None:
         self.ws_connection.stream.max_write_buffer_size = _MAX_WRITE_BUFFER_BYTES
+        self.kernel_manager.kernel_id_by_websocket[self] = kernel_id
         await super().open(kernel_id)
+
+    @override
+    def on_close(self) -> None:
+        self.kernel_manager.kernel_id_by_websocket.pop(self, None)
+        super().on_close()
 
     @override
     def write_message(self, message: Any, binary: bool = False) -> Any:
@@ -410,6 +423,24 @@ class ClosePageHandler(_OwnKernelHandler, HtmlHandler, VoilaShutdownKernelHandle
         """End the page's kernel after it has handled its last messages."""
         await self.kernel_manager.wait_until_idle(kernel_id)
         await ensure_async(super().post(kernel_id))
+
+
+class HealthHandler(HtmlHandler):
+    """Handler of the health check, which needs no login and tells only state and version."""
+
+    def initialize(self, health_check: HealthCheck) -> None:
+        """Store the check, which Tornado passes from the route's arguments."""
+        self.health_check = health_check
+
+    @allow_unauthenticated
+    async def get(self) -> None:
+        """Send 200 if cases can be reviewed; 503 if output folder or database cannot be used."""
+        is_usable = await self.health_check.is_output_usable()
+        self.set_status(200 if is_usable else 503)
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps({"state": "ok" if is_usable else "unavailable", "version": version("evalkit")}))
+
+    head = get
 
 
 class NotFoundHandler(HtmlHandler):

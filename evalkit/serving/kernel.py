@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -28,6 +29,9 @@ _THREAD_STACK_MB = 512
 
 def main() -> None:
     """Run a kernel with the options of the command line or of an assignment."""
+    # A service manager sends SIGTERM to all processes at once. The server then shuts its kernels down, so that they give
+    # their cases back; a kernel also ends by itself when the server is gone.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.modules["debugpy"] = None  # type: ignore[assignment]  # ipykernel works without it: saves 8 MB
     arguments = sys.argv[1:]
     if arguments == [WARM_START_OPTION]:

@@ -19,11 +19,14 @@ from tornado.ioloop import IOLoop, PeriodicCallback
 from tornado.web import HTTPError
 from typing_extensions import override
 
+from evalkit.errors import EvalkitError
 from evalkit.serving.identity import ReviewServerPart
 from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FD_VARIABLE, PAGE_MEMORY_VARIABLE
 from evalkit.serving.warm_kernel import WarmKernel, register_warm_kernel_provisioner
 
 if TYPE_CHECKING:
+    from tornado.websocket import WebSocketHandler
+
     from evalkit.serving.identity import ReviewerIdentityProvider
     from evalkit.serving.login_sessions import LoginSession
 
@@ -33,8 +36,8 @@ log = logging.getLogger("evalkit.serving")
 LEFT_PAGE_COOKIE = "evalkit-left"
 #: Maximum number of open pages per login; each page is a process of some 100 MB.
 MAX_PAGES_PER_LOGIN = 6
-#: Milliseconds between two checks of the kernels' memory.
-_MEMORY_CHECK_MILLISECONDS = 1000
+#: Milliseconds between two checks of the kernels' memory, and of the logins that opened their pages.
+_MEMORY_CHECK_MILLISECONDS, _LOGIN_CHECK_MILLISECONDS = 1000, 2000
 _MAX_REMEMBERED_KERNELS = 1000
 #: Maximum seconds to wait for a closed page's kernel to handle its last messages, and seconds between two checks.
 _MAX_IDLE_WAIT_SECONDS, _IDLE_POLL_SECONDS = 5.0, 0.1
@@ -58,6 +61,9 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         self._warm_start_timer: object | None = None
         self._log_fd = os.dup(2)
         self._memory_watch = PeriodicCallback(self.end_oversized_kernels, _MEMORY_CHECK_MILLISECONDS)
+        self._login_watch = PeriodicCallback(self.end_kernels_of_ended_sessions, _LOGIN_CHECK_MILLISECONDS)
+        self.kernel_id_by_websocket: dict[WebSocketHandler, str] = {}
+        """All open websockets."""
 
     def is_kernel_of_session(self, kernel_id: str, session_id: str) -> bool:
         """Return True if the kernel runs and this login opened its page."""
@@ -101,6 +107,8 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         )
         if self.review_settings.page_memory_mb and not self._memory_watch.is_running():
             self._memory_watch.start()
+        if not self._login_watch.is_running():
+            self._login_watch.start()
         kernel_id = str(uuid4())
         self.session_id_by_kernel_id[kernel_id] = session_id  # a starting kernel counts towards the limits
         try:
@@ -162,15 +170,26 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
 
     async def end_kernels_of_session(self, session_id: str) -> None:
         """End the kernels of all pages that a login opened, each when it is idle."""
-        await asyncio.gather(
-            *map(self._end_kernel_when_idle, filter(self.__contains__, self._list_kernel_ids(session_id)))
-        )
+        kernel_ids = set(filter(self.__contains__, self._list_kernel_ids(session_id)))
+        for websocket in [key for key, kernel_id in self.kernel_id_by_websocket.items() if kernel_id in kernel_ids]:
+            websocket.close(1008)  # "policy violation"; the kernel still handles the messages that have arrived
+        await asyncio.gather(*map(self._end_kernel_when_idle, kernel_ids))
+
+    async def end_kernels_of_ended_sessions(self) -> None:
+        """End the pages of logins that expired, or whose code was changed or removed."""
+        try:
+            ended_session_ids = await asyncio.to_thread(
+                self.sessions.list_ended_sessions, list(self.session_id_by_kernel_id.values())
+            )
+        except EvalkitError:
+            return  # the roster cannot be read now; each request that needs it fails with an error in the log
+        await asyncio.gather(*map(self.end_kernels_of_session, ended_session_ids))
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
-        """End a kernel if its login has ended, or its page has been closed for some time."""
+        """End a kernel if the hub ended its login, or its page has been closed for some time."""
         session = self.sessions.find_valid_session(self.session_id_by_kernel_id.get(kernel_id, ""))
-        if session is None or not await self._is_login_confirmed(session):
-            await self._end_kernel_when_idle(kernel_id)
+        if session is not None and not await self._is_login_confirmed(session):
+            await self.end_kernels_of_session(session.session_id)
         else:
             await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]
 

@@ -239,7 +239,7 @@ def _bind_listener(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # restart without waiting for old connections to end
     try:
         listener.bind((_LOCAL_ADDRESS, port))
-        listener.listen(128)
+        listener.listen(1024)  # many may connect at once; the kernel refuses further ones for a second
     except OSError as error:
         listener.close()
         reason = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"

@@ -1,14 +1,15 @@
-"""Login sessions in memory, and the pause after wrong codes.
+"""Login sessions in memory, and the throttle of wrong codes.
 
 A logout, new code or restart ends a session at once.
 """
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from evalkit.review.roster import ReviewerRoster, hash_login_code
@@ -35,18 +36,10 @@ class LoginSession:
 class LoginSessions:
     """All login sessions of one server, by session id."""
 
-    def __init__(
-        self, roster: ReviewerRoster, clock: Callable[[], float] = time.time, *, roster_cache_seconds: float = 0
-    ) -> None:
-        """Create an empty set of sessions for the reviewers of a roster.
-
-        ``roster_cache_seconds``: how long a reviewer's code hash is cached before the roster is read again; 0 reads it
-        at each request.
-        """
+    def __init__(self, roster: ReviewerRoster, clock: Callable[[], float] = time.time) -> None:
+        """Create an empty set of sessions for the reviewers of a roster."""
         self._roster = roster
         self._clock = clock
-        self._roster_cache_seconds = roster_cache_seconds
-        self._code_digest_cache: dict[str, tuple[float, str | None]] = {}
         self._session_by_id: dict[str, LoginSession] = {}
         self._proxied_session_ids: dict[str, str] = {}
 
@@ -60,7 +53,7 @@ class LoginSessions:
 
         A reviewer has one session for all browsers. None if the name is not in the roster.
         """
-        stored_digest = self._get_code_digest(reviewer)
+        stored_digest = self._roster.read_code_digests().get(reviewer)
         if stored_digest is None:
             return None
         existing_session = self.find_valid_session(self._proxied_session_ids.get(reviewer, ""))
@@ -72,7 +65,7 @@ class LoginSessions:
 
     def log_in_by_hub(self, reviewer: str, hub_token: str) -> LoginSession | None:
         """Create a session for a reviewer named by JupyterHub; None if not in the roster."""
-        stored_digest = self._roster.get_code_digest(reviewer)
+        stored_digest = self._roster.read_code_digests().get(reviewer)
         return None if stored_digest is None else self._add_session(reviewer, stored_digest, hub_token=hub_token)
 
     def find_valid_session(self, session_id: str) -> LoginSession | None:
@@ -80,22 +73,15 @@ class LoginSessions:
         session = self._session_by_id.get(session_id)
         if session is None or session.expires_at <= self._clock():
             return None
-        return session if self._get_code_digest(session.reviewer) == session.code_digest else None
+        return session if self._roster.read_code_digests().get(session.reviewer) == session.code_digest else None
+
+    def list_ended_sessions(self, session_ids: Iterable[str]) -> set[str]:
+        """Return those of the given session ids that are not valid any more."""
+        return {session_id for session_id in set(session_ids) if self.find_valid_session(session_id) is None}
 
     def end_session(self, session_id: str) -> None:
         """Delete the session with this id, if it exists."""
         self._session_by_id.pop(session_id, None)
-
-    def _get_code_digest(self, reviewer: str) -> str | None:
-        now = self._clock()
-        checked_at, stored_digest = self._code_digest_cache.get(reviewer, (now, None))
-        if not checked_at < now < checked_at + self._roster_cache_seconds:
-            stored_digest = self._roster.get_code_digest(reviewer)
-            if stored_digest is None:
-                self._code_digest_cache.pop(reviewer, None)  # do not cache: a reviewer added later can log in at once
-            else:
-                self._code_digest_cache[reviewer] = now, stored_digest
-        return stored_digest
 
     def _add_session(
         self, reviewer: str, stored_digest: str, *, session_id: str = "", hub_token: str = ""
@@ -113,35 +99,35 @@ class LoginSessions:
         return session
 
 
-MAX_FAILURES = 5
-#: Length of the window: after ``MAX_FAILURES`` wrong codes within these seconds, an address has to wait until the first
-#: of these failures is older than the window.
+#: After this many wrong codes from an address within the window, further wrong codes are refused with 429.
+MAX_FAILURES = 30
 WINDOW_SECONDS = 60.0
+#: Maximum number of addresses to remember; the oldest are forgotten.
+_MAX_ADDRESSES = 10_000
 
 
 class LoginThrottle:
-    """Times of wrong login codes by client address, in a sliding window."""
+    """Times of wrong login codes by client address, in a sliding window.
+
+    A right code is never refused, however many wrong ones come from the same address: codes have 79 random bits, which
+    nobody guesses, and a pause would let anyone keep experts out.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._failures_by_address: dict[str, deque[float]] = {}
 
     def get_seconds_to_wait(self, address: str) -> int:
-        """Return the whole seconds until this address may try again; 0 if it may try now."""
-        self._remove_old_failures()
-        failures = self._failures_by_address.get(address)
-        if failures is None or len(failures) < MAX_FAILURES:
+        """Return the whole seconds until wrong codes of this address count anew; 0 if now."""
+        failures = self._failures_by_address.get(address, deque())
+        if len(failures) < MAX_FAILURES:
             return 0
-        return 1 + int(failures[0] + WINDOW_SECONDS - self._clock())
+        return max(0, math.ceil(failures[0] + WINDOW_SECONDS - self._clock()))
 
     def record_failure(self, address: str) -> None:
         """Record that this address sent a wrong code now."""
-        self._failures_by_address.setdefault(address, deque()).append(self._clock())
-
-    def _remove_old_failures(self) -> None:
-        window_start = self._clock() - WINDOW_SECONDS
-        for address, failures in list(self._failures_by_address.items()):
-            while failures and failures[0] <= window_start:
-                failures.popleft()
-            if not failures:
-                del self._failures_by_address[address]
+        failures = self._failures_by_address.pop(address, None) or deque(maxlen=MAX_FAILURES)
+        failures.append(self._clock())
+        self._failures_by_address[address] = failures  # at the end: the oldest addresses come first
+        if len(self._failures_by_address) > _MAX_ADDRESSES:
+            del self._failures_by_address[next(iter(self._failures_by_address))]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import signal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from traitlets.config import Config
 from typing_extensions import override
@@ -22,9 +22,11 @@ from voila.app import Voila  # type: ignore[import-untyped]
 
 from evalkit.review.roster import ReviewerRoster
 from evalkit.serving import server_log
+from evalkit.serving.connection_limits import LimitedHTTPServer
 from evalkit.serving.handlers import (
     LIBRARY_VERSION,
     ClosePageHandler,
+    HealthHandler,
     KernelStateHandler,
     KernelWebsocketHandler,
     LibraryFileHandler,
@@ -35,6 +37,7 @@ from evalkit.serving.handlers import (
     add_library_version,
     inject_template_context,
 )
+from evalkit.serving.health import HealthCheck
 from evalkit.serving.identity import REVIEWER_HEADER, ReviewerIdentityProvider
 from evalkit.serving.kernel_manager import ReviewKernelManager
 from evalkit.serving.login_sessions import LoginSessions, LoginThrottle
@@ -89,13 +92,11 @@ def serve_notebook(
         open_browser=False,
     )
     server.listener, server.public_host = listener, urlsplit(public_url).hostname
-    output_folder = open_output_folder(output)
+    output_folder = open_output_folder(output, os.environ.get("EVALKIT_DATABASE"))
     # Cache for a second: opening a page takes a hundred requests, and each would read the roster from the bucket.
-    roster_cache_seconds = 1 if isinstance(output_folder.root, str) else 0
-    server.sessions, server.review_settings = (
-        LoginSessions(ReviewerRoster(output_folder), roster_cache_seconds=roster_cache_seconds),
-        review_settings,
-    )
+    roster = ReviewerRoster(output_folder, cache_seconds=1 if isinstance(output_folder.root, str) else 0)
+    server.sessions, server.review_settings = LoginSessions(roster), review_settings
+    server.health_check = HealthCheck(output_folder)
     server.is_hub_service = bool(url_prefix)
     server.initialize([])
     server.start()
@@ -110,6 +111,7 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
     sessions: LoginSessions
     review_settings: ReviewServerSettings
     """The settings section ``[review]``: limits for pages, trusted proxies."""
+    health_check: HealthCheck
     is_hub_service: bool
     """True if JupyterHub logs reviewers in."""
 
@@ -154,6 +156,7 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
             (r"", ReviewPageHandler, page_arguments),
             *self._list_login_routes(),
             (r"logout", LogoutHandler),
+            (r"health", HealthHandler, {"health_check": self.health_check}),
             (rf"voila/(?:{LIBRARY_VERSION}/)?static/(.*)", LibraryFileHandler, {"path": self.static_paths}),
             (
                 rf"voila/(?:{LIBRARY_VERSION}/)?labextensions/((?:{extensions_pattern})/static/.*)",
@@ -180,8 +183,12 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
     @override
     def listen(self) -> None:
         self.listener.setblocking(False)
-        # Trust the client address in X-Forwarded-For only if a TLS proxy is configured.
-        server = HTTPServer(self.app, xheaders=self.public_host is not None, max_body_size=_MAX_MESSAGE_BYTES)
+        server = self.app.settings["http_server"] = LimitedHTTPServer(
+            self.app,
+            has_proxy=self.public_host is not None,
+            proxies=[str(proxy) for proxy in self.review_settings.proxies],
+            max_message_bytes=_MAX_MESSAGE_BYTES,
+        )
         server.add_socket(self.listener)
         self.ioloop = IOLoop.current()
         for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

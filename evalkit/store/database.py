@@ -340,17 +340,17 @@ def resolve_postgresql_url(output_folder: OutputFolder) -> str | None:
     return database_url
 
 
-def check_and_describe_database(output_folder: OutputFolder) -> str:
+def check_and_describe_database(output_folder: OutputFolder, *, is_thorough: bool = True) -> str:
     """Check a folder's database without changing it, and return its description.
 
-    UsageError, StoreError.
+    UsageError, StoreError. ``is_thorough``: also look for damage in all of ``evalkit.sqlite``.
     """
     database_url, root = resolve_postgresql_url(output_folder), output_folder.root
     if database_url is None:
         if not (Path(root) / SQLITE_FILE).exists():
             return f"{SQLITE_FILE} in the output folder, once there is a run"
         try:
-            sqlite.verify_database(Path(root))
+            sqlite.verify_database(Path(root), is_thorough=is_thorough)
         except (OSError, sa.exc.SQLAlchemyError) as error:
             raise sqlite.build_database_error(Path(root), error) from None
         return f"{SQLITE_FILE} in the output folder"

@@ -72,8 +72,8 @@ def create_memory_engine(raw_connection: sqlite3.Connection | None = None) -> sa
     return sa.create_engine("sqlite://", creator=lambda: memory, poolclass=sa.StaticPool, hide_parameters=True)
 
 
-def verify_database(root: Path) -> None:
-    """Check that ``evalkit.sqlite`` is intact and has tables that this evalkit knows.
+def verify_database(root: Path, *, is_thorough: bool) -> None:
+    """Check that ``evalkit.sqlite`` has tables that this evalkit knows, and is intact if ``is_thorough``.
 
     StoreError if another version of evalkit created it; SQLAlchemyError if it is damaged.
     """
@@ -81,7 +81,8 @@ def verify_database(root: Path) -> None:
     if engine is not None:
         try:
             with engine.connect() as connection:
-                check_integrity(connection)
+                if is_thorough:
+                    check_integrity(connection)
                 require_known_tables_or_none(connection)
         finally:
             engine.dispose()
@@ -290,7 +291,7 @@ def _name_failure(root: Path, error: BaseException) -> str:
     name: str = getattr(error, "sqlite_errorname", "")
     if name.startswith("SQLITE_CORRUPT"):
         try:
-            verify_database(root)
+            verify_database(root, is_thorough=True)
         except (OSError, sa.exc.SQLAlchemyError, StoreError):
             return name
         return ""

@@ -19,12 +19,18 @@ from traitlets.config import LoggingConfigurable
 
 from evalkit.errors import UsageError
 from evalkit.review.roster import ReviewerRoster
-from evalkit.serving import kernel_manager
+from evalkit.serving import kernel_manager, login_sessions
 from evalkit.serving.handlers import is_well_formed_message
 from evalkit.serving.identity import ReviewerIdentityProvider
 from evalkit.serving.kernel_manager import ReviewKernelManager
 from evalkit.serving.launch import build_server_environment
-from evalkit.serving.login_sessions import LOGIN_HOURS, MAX_FAILURES, WINDOW_SECONDS, LoginSessions, LoginThrottle
+from evalkit.serving.login_sessions import (
+    LOGIN_HOURS,
+    MAX_FAILURES,
+    WINDOW_SECONDS,
+    LoginSessions,
+    LoginThrottle,
+)
 from evalkit.serving.page import LOG_FD_VARIABLE, LOG_FORMAT_VARIABLE, send_kernel_log_to_server
 from evalkit.serving.server_log import RedactingFormatter
 from evalkit.settings import ReviewServerSettings
@@ -69,22 +75,32 @@ def test_kernels_are_let_into_the_database_that_is_set(monkeypatch: pytest.Monke
     assert "PGSSLROOTCERT" not in build_server_environment(given, Path("output"))
 
 
-def test_attempts_are_counted_in_a_sliding_window() -> None:
+def test_wrong_codes_are_counted_in_a_sliding_window() -> None:
     clock = Clock()
     throttle = LoginThrottle(clock)
     for _ in range(MAX_FAILURES):
         assert throttle.get_seconds_to_wait("a") == 0
         throttle.record_failure("a")
         clock.now += 1
-    assert throttle.get_seconds_to_wait("a") == WINDOW_SECONDS - MAX_FAILURES + 1
+    assert throttle.get_seconds_to_wait("a") == WINDOW_SECONDS - MAX_FAILURES
     assert throttle.get_seconds_to_wait("b") == 0
     clock.now += WINDOW_SECONDS - MAX_FAILURES
     assert throttle.get_seconds_to_wait("a") == 0
     throttle.record_failure("a")
-    assert throttle.get_seconds_to_wait("a") > 0
-    clock.now += 2 * WINDOW_SECONDS
-    assert throttle.get_seconds_to_wait("b") == 0
-    assert throttle._failures_by_address == {}, "it is no attacker's to fill"  # nothing shows it from outside
+    assert throttle.get_seconds_to_wait("a") == 1
+    clock.now += WINDOW_SECONDS
+    assert throttle.get_seconds_to_wait("a") == 0
+
+
+def test_the_throttle_remembers_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login_sessions, "_MAX_ADDRESSES", 10)
+    throttle = LoginThrottle(Clock())
+    for number in range(20):
+        for _ in range(MAX_FAILURES + 1):
+            throttle.record_failure(f"address {number}")
+    remembered = throttle._failures_by_address  # nothing shows it from outside
+    assert list(remembered) == [f"address {number}" for number in range(10, 20)]
+    assert all(len(failures) == MAX_FAILURES for failures in remembered.values())
 
 
 def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
@@ -125,42 +141,30 @@ def test_a_login_that_began_while_its_code_ended_is_not_good(tmp_path: Path, mea
     assert sessions.find_valid_session(session.session_id) is None
 
 
-def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) -> None:
-    roster, clock = ReviewerRoster(open_folder(tmp_path)), Clock()
-    sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
-    first = sessions.log_in_by_code(roster.add_reviewer_or_replace_code("dr_lee"))
-    assert sessions.find_valid_session(first.session_id) == first
-    roster.add_reviewer_or_replace_code("dr_lee")
-    clock.now += 0.5
-    assert sessions.find_valid_session(first.session_id) == first
-    clock.now += 0.5
-    assert sessions.find_valid_session(first.session_id) is None
-
-
-def test_newly_added_reviewer_can_log_in_at_once(tmp_path: Path) -> None:
-    roster, clock = ReviewerRoster(open_folder(tmp_path)), Clock()
-    sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
-    assert sessions.log_in_or_renew_by_proxy("dr_lee") is None
-    roster.add_reviewer_or_replace_code("dr_lee")
-    clock.now += 0.5
-    assert sessions.log_in_or_renew_by_proxy("dr_lee") is not None
-
-
-def test_proxy_requests_do_not_each_read_the_roster(tmp_path: Path) -> None:
+def test_cached_code_hashes_are_read_again_in_time(tmp_path: Path) -> None:
     class Counted(ReviewerRoster):
         looks = 0
 
-        def get_code_digest(self, name: str) -> str | None:
+        def _read_roster(self) -> object:
             self.looks += 1
-            return super().get_code_digest(name)
+            return super()._read_roster()
 
-    roster, clock = Counted(open_folder(tmp_path)), Clock()
-    roster.add_reviewer_or_replace_code("dr_lee")
-    sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
+    clock, roster = Clock(), ReviewerRoster(open_folder(tmp_path))
+    old = roster.add_reviewer_or_replace_code("dr_lee")
+    cached = Counted(open_folder(tmp_path), cache_seconds=1, clock=clock)
+    sessions = LoginSessions(cached, clock)
+    first = sessions.log_in_by_code(old)
+    new = roster.add_reviewer_or_replace_code("dr_lee")
     for _ in range(9):
         clock.now += 0.1
+        assert sessions.find_valid_session(first.session_id) == first
         assert sessions.log_in_or_renew_by_proxy("dr_lee") is not None
-    assert roster.looks == 1
+        assert sessions.log_in_by_code("guess") is None
+    assert cached.looks == 1
+    clock.now += 0.2
+    assert sessions.find_valid_session(first.session_id) is None
+    assert sessions.log_in_by_code(new) is not None
+    assert cached.looks == 2
 
 
 def test_proxy_login_is_shared_and_ends_with_the_roster(tmp_path: Path) -> None:
@@ -238,6 +242,7 @@ class Kernels(ReviewKernelManager):
 
     def __init__(self, websockets: dict[str, int], **settings: int) -> None:
         self.session_id_by_kernel_id = dict.fromkeys(websockets, "s")
+        self.kernel_id_by_websocket = {}
         self._kernel_connections = websockets  # Jupyter Server's own, where each websocket is counted
         self.review_settings = ReviewServerSettings(**settings)
         self.ended: list[str] = []
@@ -251,6 +256,16 @@ class Kernels(ReviewKernelManager):
     async def shutdown_kernel(self, kernel_id: str, now: bool = False, restart: bool = False) -> None:
         await asyncio.sleep(0)
         self.ended.append(kernel_id)
+
+
+class Websocket:
+    """A websocket of a page, which notes with which code it was closed."""
+
+    def __init__(self) -> None:
+        self.closed_with: list[int] = []
+
+    def close(self, code: int) -> None:
+        self.closed_with.append(code)
 
 
 def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
@@ -369,6 +384,7 @@ def test_a_logout_waits_for_the_last_presses_on_all_its_pages() -> None:
 
     class Fake(ReviewKernelManager):
         def __init__(self) -> None:
+            self.kernel_id_by_websocket = {}
             self.alive = {"one", "two", "closing", "another's"}
             self.session_id_by_kernel_id = {**dict.fromkeys(self.alive, "lee"), "another's": "kim", "ended": "lee"}
 
@@ -389,11 +405,30 @@ def test_a_logout_waits_for_the_last_presses_on_all_its_pages() -> None:
     assert sorted(told) == ["closing has settled", "one has settled", "one is ended", "two has settled", "two is ended"]
 
 
-def test_kernels_end_with_their_login() -> None:
-    kernels = Kernels({"k": 1})
-    kernels.sessions = SimpleNamespace(find_valid_session=lambda session_id: None)
-    asyncio.run(kernels.cull_kernel_if_idle("k"))
-    assert kernels.ended == ["k"]
+def test_kernels_and_websockets_end_with_their_login(tmp_path: Path) -> None:
+    roster, websockets = ReviewerRoster(open_folder(tmp_path)), {name: Websocket() for name in ("dr_lee", "dr_kim")}
+    kernels, sessions = Kernels({}), LoginSessions(roster)
+    kernels.sessions = sessions
+    for name, websocket in websockets.items():
+        session = sessions.log_in_by_code(roster.add_reviewer_or_replace_code(name))
+        kernels.session_id_by_kernel_id[name] = session.session_id
+        kernels.kernel_id_by_websocket[websocket] = name
+    asyncio.run(kernels.end_kernels_of_ended_sessions())
+    assert kernels.ended == []
+    roster.add_reviewer_or_replace_code("dr_lee")
+    asyncio.run(kernels.end_kernels_of_ended_sessions())
+    assert kernels.ended == ["dr_lee"]
+    assert (websockets["dr_lee"].closed_with, websockets["dr_kim"].closed_with) == ([1008], [])
+
+
+def test_a_roster_that_cannot_be_read_ends_no_page(tmp_path: Path) -> None:
+    roster, kernels = ReviewerRoster(open_folder(tmp_path)), Kernels({})
+    kernels.sessions = LoginSessions(roster)
+    session = kernels.sessions.log_in_by_code(roster.add_reviewer_or_replace_code("dr_lee"))
+    kernels.session_id_by_kernel_id["k"] = session.session_id
+    (tmp_path / "reviewers.json").write_text("{}")
+    asyncio.run(kernels.end_kernels_of_ended_sessions())
+    assert kernels.ended == []
 
 
 def test_log_omits_exception_messages_and_queries() -> None:

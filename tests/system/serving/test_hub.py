@@ -131,7 +131,7 @@ def test_open_page_ends_with_its_hub_login(tmp_path: Path, monkeypatch: pytest.M
 
     class Kernels(ReviewKernelManager):
         def __init__(self, parent: LoggingConfigurable, session_id: str) -> None:
-            self.parent, self.session_id = parent, session_id
+            self.parent, self.session_id, self.kernel_id_by_websocket = parent, session_id, {}
 
         def __contains__(self, kernel_id: object) -> bool:
             return True
