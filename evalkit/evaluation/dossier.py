@@ -41,12 +41,12 @@ from evalkit.evaluation.report import (
 from evalkit.evaluation.study import DocumentRecord, ReviewRecord, Study, read_folder_study
 from evalkit.pipeline.audit.file_digests import (
     COVERED_FOLDERS,
-    FileNameHasher,
     FolderChanges,
     FolderComparison,
     FolderDigests,
     PastOutputFolder,
     compute_folder_digests,
+    create_hasher,
 )
 from evalkit.pipeline.audit.verify import IntegrityFault, verify_integrity
 from evalkit.pipeline.event_log import EventKind, LoggedEvent, append_event, read_events
@@ -120,7 +120,7 @@ def write_dossier(
     ``made_at`` is ISO 8601 in UTC. UsageError if the file cannot be written; StoreError.
     """
     fault_count = len(verify_integrity(output_folder).faults)
-    hasher = FileNameHasher(output_folder)
+    hasher = create_hasher(output_folder)
     digests = compute_folder_digests(output_folder, hasher)
     basis = DossierBasis(
         made_at=made_at,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import PurePath
@@ -554,25 +554,6 @@ def _is_result_name(name: str) -> bool:
 def open_run(output_folder: OutputFolder, name: str) -> RunFolder:
     """Open the folder as a run left it. NotFound if the folder has no such run."""
     return RunFolder(output_folder, find_run_record(output_folder, name))
-
-
-def find_changed_results(output_folder: OutputFolder, record: RunRecord) -> Iterator[str]:
-    """Yield the name of each result of a run that is missing or was changed since.
-
-    Nothing if the run was killed: its last results are newer than its record.
-    """
-    run_folder = RunFolder(output_folder, record)
-    for doc_id, document in record.documents.items() if record.is_closed else ():
-        for name, stored in (
-            (result_file_name(doc_id), document.result),
-            (extraction_file_name(doc_id), document.fields),
-        ):
-            if stored is None:
-                continue
-            stored_name = run_folder.get_stored_name(name)
-            content = output_folder.read_bytes(stored_name) if output_folder.has_file(stored_name) else b""
-            if _hash_without_times(_parse_or_empty(content)) != stored.sha256:
-                yield stored_name
 
 
 def remove_from_record(record: RunRecord, doc_ids: Collection[str], remaining_paths: Sequence[str]) -> RunRecord:

@@ -13,7 +13,7 @@ from typing import Any
 
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights, parse_weights_json, use_site_weights
 from evalkit.core.records import StrictRecord
-from evalkit.errors import EvalkitError, StoreError
+from evalkit.errors import StoreError
 from evalkit.pipeline.event_log import EventFact, LoggedEvent, read_events
 from evalkit.store import OutputFolder, parse_stored_json, parse_stored_record
 
@@ -77,13 +77,3 @@ def use_weights_in_force(output_folder: OutputFolder) -> Iterator[None]:
     """Use the weights in force in this task and those it starts."""
     with use_site_weights(load_weights_in_force(output_folder)):
         yield
-
-
-def find_changed_promotions(output_folder: OutputFolder) -> Iterator[EvalkitError]:
-    """Yield an error for each promotion whose weights were changed or are missing."""
-    for event in read_events(output_folder):
-        if event.kind == "promoted":
-            try:
-                read_promoted_weights(output_folder, event)
-            except EvalkitError as error:
-                yield error

@@ -291,4 +291,4 @@ def write_packet_status(output_folder: OutputFolder, case_id: str, status: Revie
     name = packet_file_name(case_id)
     stored = output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
     if stored["review_status"] != status:
-        output_folder.write_json(name, {**stored, "review_status": status})
+        output_folder.write_json(name, {**stored, "review_status": status}, is_recorded=False)

@@ -14,6 +14,8 @@ EXTRACTIONS_FOLDER = "extractions"
 ATTENTION_CHECKS_FOLDER = "seeded"
 SAMPLE_DRAWS_FOLDER = "draws"
 EVENTS_FOLDER = "events"
+#: The chain of the changes of files.
+CHANGES_FOLDER = "changes"
 #: Proposed weights of the embedded model; the log of events says which are in force.
 SITE_WEIGHTS_FOLDER = "site_weights"
 #: One folder for each run: its record, and those of its results that later runs replaced.
@@ -42,6 +44,8 @@ TEMP_FOLDER = ".tmp"
 #: Lock file of a run; below it, the lock file of writers of packets, reviews or ground truth.
 RUN_LOCK_FILE = ".lock"
 WRITE_LOCK_FILE = ".review.lock"
+#: Lock file of what a backup must not interrupt: the saving of a document in several files.
+SAVE_LOCK_FILE = ".backup.lock"
 #: The SQLite database, unless PostgreSQL is set; below it, the file with the folder's schema name in PostgreSQL.
 SQLITE_FILE = "evalkit.sqlite"
 DATABASE_SCHEMA_FILE = "database.json"
@@ -75,6 +79,7 @@ NEUTRAL_NAMES = frozenset(
             ATTENTION_CHECKS_FOLDER,
             SAMPLE_DRAWS_FOLDER,
             EVENTS_FOLDER,
+            CHANGES_FOLDER,
             SITE_WEIGHTS_FOLDER,
             RUNS_FOLDER,
             TEMPLATES_FOLDER,
@@ -85,10 +90,26 @@ NEUTRAL_NAMES = frozenset(
             PURGE_RECORDS_FOLDER,
             DATABASE_SCHEMA_FILE,
         ),
-        *(TEMP_FOLDER, RUN_LOCK_FILE, WRITE_LOCK_FILE, "evalkit.toml"),
+        *(TEMP_FOLDER, RUN_LOCK_FILE, WRITE_LOCK_FILE, SAVE_LOCK_FILE, "evalkit.toml"),
         *(".gitkeep", ".keep", ".DS_Store", "lost+found", "Thumbs.db", "desktop.ini"),
     )
 )
+#: First parts of names that mean something only where the output folder is: locks, temporary files and databases.
+_COORDINATION_NAME_PATTERN = re.compile(
+    "|".join(map(re.escape, (TEMP_FOLDER, RUN_LOCK_FILE, WRITE_LOCK_FILE, SAVE_LOCK_FILE, DATABASE_SCHEMA_FILE)))
+    + rf"|{re.escape(SQLITE_FILE)}.*|\.nfs.*"
+)
+
+
+def is_coordination_file(name: str) -> bool:
+    """Return True if a backup does not copy this file: a lock, a temporary file, a database.
+
+    >>> is_coordination_file("evalkit.sqlite-wal"), is_coordination_file(".tmp/1-2"), is_coordination_file("results/a.json")
+    (True, True, False)
+    """
+    return _COORDINATION_NAME_PATTERN.fullmatch(name.partition("/")[0]) is not None
+
+
 #: A file name without its folders; no file system allows longer names.
 NAME_PART_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 
@@ -106,6 +127,8 @@ ground_truth_file_name = f"{GROUND_TRUTH_FOLDER}/gt_{{}}.json".format
 sample_draw_file_name = f"{SAMPLE_DRAWS_FOLDER}/{{:04d}}.json".format
 #: From the number of an event in the log.
 event_file_name = f"{EVENTS_FOLDER}/{{:04d}}.json".format
+#: From the number of a link.
+change_link_file_name = f"{CHANGES_FOLDER}/{{:04d}}.json".format
 site_weights_file_name = f"{SITE_WEIGHTS_FOLDER}/{{:04d}}.json".format
 run_file_name = f"{RUNS_FOLDER}/{{}}/run.json".format
 #: From a run's name and the name of a file that a later run replaced.

@@ -27,8 +27,9 @@ from typing_extensions import override
 
 from evalkit.core.safe_io import FileTooLarge, NotARegularFile, open_regular_file
 from evalkit.errors import NotFound, StoreError, UsageError
-from evalkit.store.file_names import NAME_PART_PATTERN, RUN_LOCK_FILE, TEMP_FOLDER, WRITE_LOCK_FILE
+from evalkit.store.file_names import NAME_PART_PATTERN, RUN_LOCK_FILE, SAVE_LOCK_FILE, TEMP_FOLDER, WRITE_LOCK_FILE
 from evalkit.store.output_folder import (
+    FileVersion,
     OutputFolder,
     add_trailing_newline,
     build_run_lock_held_error,
@@ -125,13 +126,32 @@ class LocalOutputFolder(OutputFolder):
             raise _build_store_error(name, error) from error
 
     @override
-    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
+    def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
+        versions: dict[str, FileVersion] = {}
+        folder_paths = [str(self.root) if subfolder is None else self._local_path_text(subfolder)]
         try:
-            for path in sorted(self.local_path(subfolder).rglob("*")):
-                if path.is_file():
-                    yield str(path.relative_to(self.root)), path.read_bytes()
+            while folder_paths:
+                for entry in _scan_folder(folder_paths.pop()):
+                    if entry.is_dir(follow_symlinks=False):
+                        folder_paths.append(entry.path)
+                    elif entry.is_file(follow_symlinks=False):
+                        status = entry.stat(follow_symlinks=False)
+                        versions[entry.path[len(str(self.root)) + 1 :]] = FileVersion(
+                            status.st_size, f"{status.st_ino}-{status.st_mtime_ns}"
+                        )
         except OSError as error:
-            raise _build_store_error(subfolder, error) from error
+            raise _build_store_error(subfolder or str(self.root), error) from error
+        return versions
+
+    @override
+    def read_listed_file(self, name: str) -> bytes:
+        try:
+            with open_regular_file(f"{self.root}/{name}", _MAX_FILE_BYTES) as file:
+                return file.read()
+        except FileNotFoundError as error:
+            raise NotFound(f"{name} does not exist", code="STORE-NOT-FOUND", remedy="Try again.") from error
+        except OSError as error:
+            raise _build_store_error(name, error) from error
 
     @override
     def get_modification_time(self, name: str) -> float | None:
@@ -147,7 +167,7 @@ class LocalOutputFolder(OutputFolder):
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
 
     @override
-    def remove_file(self, name: str) -> bool:
+    def _remove_file(self, name: str) -> bool:
         *parent_names, file_name = split_and_validate_file_name(name)
         try:
             os.lstat(self._local_path_text(name))  # usually the file is missing, and opening its folders takes longer
@@ -188,7 +208,7 @@ class LocalOutputFolder(OutputFolder):
 
     @override
     @contextmanager
-    def hold_run_lock(self) -> Iterator[None]:
+    def _acquire_run_lock(self) -> Iterator[None]:
         """Hold the folder's run lock, and remove temporary files of killed runs.
 
         UsageError if another run holds the lock.
@@ -213,7 +233,21 @@ class LocalOutputFolder(OutputFolder):
 
     @override
     @contextmanager
-    def hold_write_lock(self, document_key: str | None = None) -> Iterator[None]:
+    def hold_save_lock(self, *, for_backup: bool = False) -> Iterator[None]:
+        try:
+            lock_fd = self._open_lock_file(SAVE_LOCK_FILE)
+        except OSError as error:
+            raise _build_store_error(SAVE_LOCK_FILE, error) from error
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_EX if for_backup else fcntl.LOCK_SH)
+            yield
+        finally:
+            fcntl.flock(lock_fd, fcntl.LOCK_UN)  # a process forked meanwhile has the handle too
+            os.close(lock_fd)
+
+    @override
+    @contextmanager
+    def _acquire_write_lock(self, document_key: str | None) -> Iterator[None]:
         if self.root.is_dir() and not os.access(self.root, os.W_OK):
             yield  # nobody can write what the lock would protect: a read-only folder is only read
             return
@@ -297,6 +331,15 @@ def require_local_folder(output_folder: OutputFolder) -> LocalOutputFolder:
         code="OUTPUT-REMOTE",
         remedy="Copy the folder to this machine with the provider's own tool, and name the copy with --output.",
     )
+
+
+def _scan_folder(path: str) -> list[os.DirEntry[str]]:
+    """List a folder; empty if it was removed meanwhile."""
+    try:
+        with os.scandir(path) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
 
 
 class _StagedFile(NamedTuple):

@@ -9,18 +9,27 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from typing_extensions import override
 
 from evalkit.core.gc_pause import pause_gc
 from evalkit.errors import StoreError, UsageError
 from evalkit.store.canonical_json import StoredModel, encode_canonical_json, parse_stored_record
-from evalkit.store.file_names import NAME_PART_PATTERN, NEUTRAL_NAMES, OUTPUT_MARKERS
+from evalkit.store.change_chain import ChangeRecorder, is_recorded
+from evalkit.store.file_names import GROUND_TRUTH_FOLDER, NAME_PART_PATTERN, NEUTRAL_NAMES, OUTPUT_MARKERS
 
 _FILE_NAME_PATTERN = re.compile(f"{NAME_PART_PATTERN.pattern}(?:/{NAME_PART_PATTERN.pattern})*")
+
+
+class FileVersion(NamedTuple):
+    """Size in bytes and version of a stored file; another content has another version."""
+
+    size: int
+    version: str
 
 
 class OutputFolder(ABC):
@@ -74,51 +83,130 @@ class OutputFolder(ABC):
             name, self.read_bytes(name), max_schema_version=max_schema_version, object_hook=object_hook
         )
 
-    @abstractmethod
     def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
         """Yield the name and the bytes of every file in a folder and its subfolders.
 
         The files may have names that evalkit itself would not choose.
         """
+        for name in sorted(self.map_file_versions(subfolder)):
+            yield name, self.read_listed_file(name)
+
+    @abstractmethod
+    def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
+        """Map every file in a folder, by default the root, and its subfolders to its version.
+
+        Links are left out. The files may have names that evalkit itself would not choose.
+        """
+
+    @abstractmethod
+    def read_listed_file(self, name: str) -> bytes:
+        """Read a file that ``map_file_versions`` named. NotFound if it is missing now."""
 
     @abstractmethod
     def get_modification_time(self, name: str) -> float | None:
         """Return when a file was last written (seconds since 1970); None if it is missing."""
 
-    def write_json(self, name: str, value: Any, *, compact: bool = False) -> None:
-        """Write a JSON file atomically, replacing an existing file of this name."""
-        self._write_atomically(name, encode_canonical_json(value) if compact else encode_indented_json(value))
+    @cached_property
+    def changes(self) -> ChangeRecorder:
+        """The recorder of this folder's changes."""
+        return ChangeRecorder(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the recorder: another process records its own changes."""
+        return {name: value for name, value in vars(self).items() if name != "changes"}
+
+    def write_json(self, name: str, value: Any, *, compact: bool = False, is_recorded: bool = True) -> None:
+        """Write a JSON file atomically, replacing an existing file of this name.
+
+        ``is_recorded`` is False for a change that the chain of changes does not cover.
+        """
+        content = encode_canonical_json(value) if compact else encode_indented_json(value)
+        if is_recorded:
+            self.write_bytes(name, content)
+        else:
+            self._write_atomically(name, content)
 
     def write_text(self, name: str, text: str) -> None:
         """Write a text file atomically, replacing an existing file of this name."""
-        self._write_atomically(name, text.encode())
+        self.write_bytes(name, text.encode())
 
     def write_bytes(self, name: str, content: bytes) -> None:
         """Write a file atomically, replacing an existing file of this name."""
+        if not is_recorded(name, content):
+            self._write_atomically(name, content)
+            return
+        self.changes.announce((name,), content)
         self._write_atomically(name, content)
+        self.changes.add(name, content)
 
     def create_json_if_absent(self, name: str, value: Any) -> bool:
         """Create a JSON file atomically; return False, changing nothing, if it exists."""
-        return self._create_atomically_if_absent(name, encode_indented_json(value))
+        content = encode_indented_json(value)
+        if not is_recorded(name, content):
+            return self._create_atomically_if_absent(name, content)
+        self.changes.announce(())
+        is_created = self._create_atomically_if_absent(name, content)
+        if is_created:
+            self.changes.add(name, content)
+        return is_created
 
-    @abstractmethod
+    def create_link_if_absent(self, name: str, content: bytes) -> bool:
+        """Create the file of a link in the chain of changes; return False if it exists."""
+        return self._create_atomically_if_absent(name, content)
+
     def remove_file(self, name: str) -> bool:
         """Remove a file (a link itself, not its target); return False if it is missing."""
+        if not is_recorded(name) or not self.has_file(name):
+            return self._remove_file(name)
+        content = self.read_bytes(name) if name.startswith(GROUND_TRUTH_FOLDER) else None
+        if not is_recorded(name, content):
+            return self._remove_file(name)
+        self.changes.announce((name,))
+        is_removed = self._remove_file(name)
+        self.changes.add(name, None)
+        return is_removed
 
     @abstractmethod
     def remove_folder(self, name: str) -> list[str]:
         """Remove a folder with its content, and list the names of the removed files."""
 
-    @abstractmethod
-    def hold_run_lock(self) -> AbstractContextManager[None]:
-        """Hold the folder's run lock. UsageError if another run holds it."""
+    @contextmanager
+    def hold_run_lock(self, *, saves_in_steps: bool = False) -> Iterator[None]:
+        """Hold the folder's run lock. UsageError if another run holds it.
+
+        A backup waits for the whole block or, with ``saves_in_steps``, for the blocks of ``hold_save_lock`` in it.
+        """
+        save_lock = nullcontext() if saves_in_steps else self.hold_save_lock()
+        with self._acquire_run_lock(), save_lock, self.changes.hold_scope(is_run=True):
+            yield
 
     @abstractmethod
-    def hold_write_lock(self, document_key: str | None = None) -> AbstractContextManager[None]:
+    def hold_save_lock(self, *, for_backup: bool = False) -> AbstractContextManager[None]:
+        """Hold the lock under which several files are saved, so that a backup has all or none.
+
+        Savers do not wait for each other, only for a backup. The write lock may be taken inside, not outside.
+        """
+
+    @contextmanager
+    def hold_write_lock(self, document_key: str | None = None) -> Iterator[None]:
         """Hold the write lock of one document or, without a key, of the whole folder.
 
         Not reentrant. See :func:`evalkit.review.write_lock.hold_write_lock`.
         """
+        with self._acquire_write_lock(document_key), self.changes.hold_scope():
+            yield
+
+    @abstractmethod
+    def _acquire_run_lock(self) -> AbstractContextManager[None]:
+        """Hold the run lock, as ``hold_run_lock`` does, without recording changes."""
+
+    @abstractmethod
+    def _acquire_write_lock(self, document_key: str | None) -> AbstractContextManager[None]:
+        """Hold a write lock, as ``hold_write_lock`` does, without recording changes."""
+
+    @abstractmethod
+    def _remove_file(self, name: str) -> bool:
+        """Remove a file (a link itself, not its target); return False if it is missing."""
 
     @abstractmethod
     def _write_atomically(self, name: str, content: bytes) -> None:
@@ -162,8 +250,12 @@ class ReadOnlyFolder(OutputFolder):
         return self._folder.read_bytes(name, max_bytes)
 
     @override
-    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
-        return self._folder.iterate_files_recursively(subfolder)
+    def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
+        return self._folder.map_file_versions(subfolder)
+
+    @override
+    def read_listed_file(self, name: str) -> bytes:
+        return self._folder.read_listed_file(name)
 
     @override
     def get_modification_time(self, name: str) -> float | None:
@@ -174,7 +266,8 @@ class ReadOnlyFolder(OutputFolder):
             "the past of an output folder cannot be changed", code="STORE-PAST", remedy="Report this error."
         )
 
-    remove_file = remove_folder = hold_run_lock = hold_write_lock = _refuse_change
+    remove_file = remove_folder = hold_run_lock = hold_save_lock = hold_write_lock = _refuse_change
+    _remove_file = _acquire_run_lock = _acquire_write_lock = _refuse_change
     _write_atomically = _create_atomically_if_absent = _refuse_change
 
 

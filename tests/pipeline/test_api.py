@@ -314,6 +314,12 @@ def test_transient_read_failure_keeps_results_and_is_retried(
     assert evalkit.run([one], output=tmp_path / "other").documents[0].decision == "AUTO_ACCEPT"
 
 
+def list_json_names(output: Path) -> set[str]:
+    """List the JSON files without the chain of changes: its links are as many as the commands."""
+    names = (path.relative_to(output).as_posix() for path in output.rglob("*.json"))
+    return {name for name in names if not name.startswith("changes/")}
+
+
 @pytest.mark.parametrize("name", ["quest_genomic", "quest_cbc"])
 def test_run_interrupted_before_packet_or_truth_is_resumed(
     samples: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -323,7 +329,7 @@ def test_run_interrupted_before_packet_or_truth_is_resumed(
     given: dict[str, Any] = {"output": output, "classifications": samples / "classifications"}
     evalkit.run([samples / f"{name}.pdf"], **given)
     (output / MONITORING_FILE).unlink()  # counts the documents that a run has decided itself
-    wanted = {path.relative_to(output): path for path in output.rglob("*.json")}
+    wanted = list_json_names(output)
     shutil.rmtree(output)
 
     def away(*_: object, **__: object) -> None:
@@ -333,11 +339,11 @@ def test_run_interrupted_before_packet_or_truth_is_resumed(
         patch.setattr("evalkit.pipeline.document_run.publish_packet_unless_frozen", away)
         patch.setattr("evalkit.pipeline.document_run.write_silver_ground_truth", away)
         assert evalkit.run([samples / f"{name}.pdf"], **given).exit_status == 1
-    assert len(list(output.rglob("*.json"))) < len(wanted)
+    assert list_json_names(output) < wanted
     reindex(open_folder(output))
     (again,) = evalkit.run([samples / f"{name}.pdf"], **given).documents
     assert again.resumed
-    assert {path.relative_to(output) for path in output.rglob("*.json")} == wanted.keys()
+    assert list_json_names(output) == wanted
     assert verify_integrity(open_folder(output)).faults == ()
 
 

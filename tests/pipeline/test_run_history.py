@@ -313,7 +313,7 @@ def test_audit_names_a_changed_result_of_an_earlier_run(inbox: Path, tmp_path: P
     (output / "runs/first/results/quest_cbc.json").unlink()
     (output / "runs/first/läuft.txt").write_text("")
     faults = {fault.file for fault in verify_integrity(open_folder(output)).faults}
-    assert faults == {f"runs/first/results/{DOC}.json", "results/quest_cbc.json", "runs/first/läuft.txt"}
+    assert faults == {f"runs/first/results/{name}.json" for name in (DOC, "quest_cbc")} | {"runs/first/läuft.txt"}
 
 
 def test_reindex_leaves_the_runs_alone(inbox: Path, tmp_path: Path) -> None:

@@ -111,8 +111,8 @@ def test_writing_again_replaces(anywhere: OutputFolder) -> None:
 
 def test_an_overwrite_leaves_one_file(files: OutputFolder) -> None:
     for number in (1, 2):
-        files.write_json("results/a.json", {"schema_version": 1, "number": number})
-    assert everything(files) == [files.root / "results/a.json"]
+        files.write_json("notes/a.json", {"schema_version": 1, "number": number})
+    assert everything(files) == [files.root / "notes/a.json"]
 
 
 @pytest.mark.usefixtures("no_umask")
@@ -164,28 +164,28 @@ def test_a_file_says_when_it_was_written(anywhere: OutputFolder) -> None:
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     files: OutputFolder, monkeypatch: pytest.MonkeyPatch, step: str, number: int, code: str
 ) -> None:
-    files.write_json("results/a.json", {"schema_version": 1, "is": "old"})
+    files.write_json("notes/a.json", {"schema_version": 1, "is": "old"})
 
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as broken:
         broken.setattr(os, step, fail)
-        with pytest.raises(StoreError, match=r"results/a\.json") as refused:
-            files.write_json("results/a.json", {"schema_version": 1, "is": "new"})
+        with pytest.raises(StoreError, match=r"notes/a\.json") as refused:
+            files.write_json("notes/a.json", {"schema_version": 1, "is": "new"})
     assert refused.value.code == code
-    assert files.read_json("results/a.json")["is"] == "old"
-    assert everything(files) == [files.root / "results/a.json"]
+    assert files.read_json("notes/a.json")["is"] == "old"
+    assert everything(files) == [files.root / "notes/a.json"]
 
 
 def test_the_contents_are_synced_before_the_name_is_given(files: OutputFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    files.write_json("results/a.json", {"schema_version": 1})
+    files.write_json("notes/a.json", {"schema_version": 1})
     files.create_json_if_absent(REVIEW, {"schema_version": 1})
     order: list[str] = []
     for name in ("fsync", "replace", "link"):
         real: Callable[..., Any] = getattr(os, name)
         monkeypatch.setattr(os, name, lambda *a, _real=real, _name=name, **k: (order.append(_name), _real(*a, **k))[1])
-    files.write_json("results/a.json", {"schema_version": 1})
+    files.write_json("notes/a.json", {"schema_version": 1})
     assert order[:2] == ["fsync", "replace"]
     assert order[2:] == ["fsync"]  # the folder, so that the name survives a power cut too
     order.clear()
@@ -205,11 +205,11 @@ def test_a_new_folder_is_synced_where_it_stands(files: OutputFolder, monkeypatch
 
 
 def test_invalid_json_value_is_refused_before_writing(files: OutputFolder) -> None:
-    files.write_json("results/a.json", {"schema_version": 1, "is": "old"})
+    files.write_json("notes/a.json", {"schema_version": 1, "is": "old"})
     with pytest.raises((ValueError, TypeError, StoreError)):
-        files.write_json("results/a.json", {"schema_version": 1, "score": float("nan")})
-    assert files.read_json("results/a.json")["is"] == "old"
-    assert everything(files) == [files.root / "results/a.json"]
+        files.write_json("notes/a.json", {"schema_version": 1, "score": float("nan")})
+    assert files.read_json("notes/a.json")["is"] == "old"
+    assert everything(files) == [files.root / "notes/a.json"]
 
 
 def test_a_reader_beside_a_writer_sees_whole_files_only(anywhere: OutputFolder) -> None:

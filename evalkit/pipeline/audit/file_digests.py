@@ -7,7 +7,6 @@ salt: ``reviews/3fa9c27d51be.second/0001.json``.
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 import re
 from collections import Counter
@@ -55,6 +54,7 @@ from evalkit.store import (
     encode_canonical_json,
     encode_indented_json,
 )
+from evalkit.store.change_chain import HASH_DIGITS, PREFIX_BY_FOLDER, FileNameHasher
 
 #: The folders whose files a list of digests covers, each with what it contains.
 COVERED_FOLDERS: Mapping[str, str] = {
@@ -76,11 +76,6 @@ COVERED_FOLDERS: Mapping[str, str] = {
 _COVERED_FILES = (ROSTER_FILE, PRODUCTION_LABELS_FILE, INTENDED_USE_FILE)
 #: Files to which entries are added in the course of the work.
 _GROWING_FILES = (ROSTER_FILE, PRODUCTION_LABELS_FILE)
-#: Folders whose files are numbered, and so name no document.
-_NUMBERED_FOLDERS = frozenset((SAMPLE_DRAWS_FOLDER, EVENTS_FOLDER, SITE_WEIGHTS_FOLDER, PURGE_RECORDS_FOLDER))
-_PREFIX_BY_FOLDER = {PACKETS_FOLDER: "sme_packet_", GROUND_TRUTH_FOLDER: "gt_"}
-_HASH_DIGITS = 12
-_CASE_PATTERN = re.compile(r"[A-Za-z0-9_-]+")
 _STATUS_PATTERN = re.compile(rb'("review_status": ?")[a-z_]+"')
 _SILVER_PATTERN = re.compile(rb'"AUTO_ACCEPTED".*"inclusion_probability": ?([0-9.e-]+)', re.DOTALL)
 _STATUSES = (b"pending", b"in_review", b"deferred", b"completed")
@@ -122,38 +117,9 @@ class FolderChanges:
     """Sentences about changes that later work explains."""
 
 
-class FileNameHasher:
-    """Replaces document names in file names by hashes with the folder's salt."""
-
-    def __init__(self, output_folder: OutputFolder) -> None:
-        self._salt = load_or_create_patient_salt(output_folder)
-        self._name_by_hash: dict[str, str] = {}
-        self._hash_by_name: dict[str, str] = {}
-
-    def hash_text(self, text: str) -> str:
-        """Hash a text with the salt; the text can be found again with ``reveal``."""
-        if text not in self._hash_by_name:
-            digest = hmac.digest(self._salt, text.encode("utf-8", "surrogateescape"), "sha256").hex()[:_HASH_DIGITS]
-            self._hash_by_name[text], self._name_by_hash[digest] = digest, text
-        return self._hash_by_name[text]
-
-    def hash_file_name(self, name: str) -> str:
-        """Replace the document's name in a file name by its hash."""
-        folder, _, rest = name.partition("/")
-        if not rest or folder in _NUMBERED_FOLDERS:
-            return name
-        prefix = _PREFIX_BY_FOLDER.get(folder, "")
-        case = rest.removeprefix(prefix) if rest.startswith(prefix) else ""
-        match = _CASE_PATTERN.match(case)
-        if match is None:  # evalkit did not choose this name
-            return f"{folder}/{self.hash_text(rest)}"
-        return f"{folder}/{prefix}{self.hash_text(match[0])}{case[match.end() :]}"
-
-    def reveal(self, hashed_name: str) -> str:
-        """Put document names back into a file name, as far as they are known."""
-        return re.sub(
-            rf"[0-9a-f]{{{_HASH_DIGITS}}}", lambda match: self._name_by_hash.get(match[0], match[0]), hashed_name
-        )
+def create_hasher(output_folder: OutputFolder) -> FileNameHasher:
+    """Create the hasher of file names in lists of digests."""
+    return FileNameHasher(load_or_create_patient_salt(output_folder))
 
 
 def compute_file_digest(content: bytes) -> str:
@@ -179,14 +145,14 @@ def compute_folder_digests(output_folder: OutputFolder, hasher: FileNameHasher) 
         if name in _GROWING_FILES:
             entries[name] = _hash_entries(hasher, name, content)
         if name.startswith(GROUND_TRUTH_FOLDER) and (match := _SILVER_PATTERN.search(content)):
-            case_id = PurePath(name).stem.removeprefix(_PREFIX_BY_FOLDER[GROUND_TRUTH_FOLDER])
+            case_id = PurePath(name).stem.removeprefix(PREFIX_BY_FOLDER[GROUND_TRUTH_FOLDER])
             silver_probabilities[hasher.hash_text(case_id)] = float(match[1])
     documents = {}
     with open_index(output_folder, read_only=True) as index:
         sha256_by_doc_id = {row["doc_id"]: str(row["sha256"] or "") for row in index.list_documents()}
     checks = [(case_id, sha256_by_doc_id.get(doc_id, "")) for case_id, doc_id in _list_checks(output_folder)]
     for name, sha256 in (*sha256_by_doc_id.items(), *checks):
-        documents[hasher.hash_text(name)] = sha256[:_HASH_DIGITS]
+        documents[hasher.hash_text(name)] = sha256[:HASH_DIGITS]
     return FolderDigests(files=files, entries=entries, documents=documents, silver_probabilities=silver_probabilities)
 
 
@@ -227,7 +193,7 @@ class FolderComparison:
 
     def __init__(self, output_folder: OutputFolder, recorded: FolderDigests) -> None:
         self._output_folder, self._recorded = output_folder, recorded
-        self._hasher = FileNameHasher(output_folder)
+        self._hasher = create_hasher(output_folder)
         self._present = compute_folder_digests(output_folder, self._hasher)
         #: The output folder as it was when the digests were taken.
         self.past_folder = PastOutputFolder(output_folder, recorded, self._hasher)
@@ -246,7 +212,7 @@ class FolderComparison:
         """Tell what was changed or removed from what later work and purges explain."""
         changed: list[IntegrityFault] = []
         notes: list[str] = []
-        purged_beginnings = {str(record.sha256)[:_HASH_DIGITS] for record in self._new_purges}
+        purged_beginnings = {str(record.sha256)[:HASH_DIGITS] for record in self._new_purges}
         purged_reviews = {
             review.sha256 for record in self._new_purges for chain in record.chains for review in chain.reviews
         }
@@ -300,7 +266,7 @@ class FolderComparison:
         True too if it was an attention check that nobody had answered, and that was withdrawn.
         """
         hashed_case_id, case_id = (
-            PurePath(packet_name).stem.removeprefix(_PREFIX_BY_FOLDER[PACKETS_FOLDER])
+            PurePath(packet_name).stem.removeprefix(PREFIX_BY_FOLDER[PACKETS_FOLDER])
             for packet_name in (name, shown_name)
         )
         if is_gone:
@@ -317,7 +283,7 @@ class FolderComparison:
 
 def _get_document_hash(hashed_name: str) -> str:
     """Get the hash of the document's name in a file name; empty if there is none."""
-    match = re.search(rf"[0-9a-f]{{{_HASH_DIGITS}}}", hashed_name)
+    match = re.search(rf"[0-9a-f]{{{HASH_DIGITS}}}", hashed_name)
     return match[0] if match else ""
 
 
@@ -390,7 +356,7 @@ class PastOutputFolder(ReadOnlyFolder):
 
         None if the reviews left none, or for fields and templates.
         """
-        case_id = PurePath(name).stem.removeprefix(_PREFIX_BY_FOLDER[GROUND_TRUTH_FOLDER])
+        case_id = PurePath(name).stem.removeprefix(PREFIX_BY_FOLDER[GROUND_TRUTH_FOLDER])
         if find_newest_revision(self, case_id):
             record = CaseOpinions.read(self, case_id).build_ground_truth()
         else:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -29,9 +29,8 @@ from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.pipeline.event_log import find_changed_events
 from evalkit.pipeline.purge import read_purge_records
-from evalkit.pipeline.run_history import RunRecord, find_changed_results, list_run_files
+from evalkit.pipeline.run_history import list_run_files
 from evalkit.pipeline.sample_draws import read_all_draws
-from evalkit.pipeline.site_weights import find_changed_promotions
 from evalkit.pipeline.supplied_labels import read_stored_production_labels
 from evalkit.review.attention_checks import (
     find_attention_check_damage,
@@ -85,10 +84,10 @@ from evalkit.store import (
     list_unrecognised_names,
     packet_file_name,
     purge_record_file_name,
-    read_record,
     result_file_name,
     review_file_name,
 )
+from evalkit.store.change_chain import ChainComparison, ChainState, compare_with_chain, read_chain
 
 _CHECKED_FOLDERS = (
     BUNDLES_FOLDER,
@@ -104,6 +103,7 @@ _CHECKED_FOLDERS = (
     PURGE_RECORDS_FOLDER,
 )
 _RESTORE_REMEDY = "Restore the file from a backup: it is never changed."
+_CHAIN_REMEDY = "Restore the file from a backup, or find out who changed it: evalkit records each of its own changes."
 _REINDEX_REMEDY = "`evalkit reindex` rewrites it from the reviews."
 
 
@@ -143,6 +143,9 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
         case_ids_with_head = {head.case_id for head in index.review_heads.list_all()}
         if earlier_export_path is not None:
             faults += _check_against_export(output_folder, index, earlier_export_path)
+        chain = read_chain(output_folder)
+        comparison = compare_with_chain(output_folder, chain, (row["doc_id"] for row in index.list_documents()))
+        faults += _list_chain_faults(chain, comparison, {fault.file for fault in faults})
     chain_ids = output_folder.list_subfolder_names(REVIEWS_FOLDER)
     count_by_kind = {
         "results": len(output_folder.list_json_files(RESULTS_FOLDER)),
@@ -156,8 +159,20 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
         "runs": len(list_run_files(output_folder)),
         "events": len(output_folder.list_json_files(EVENTS_FOLDER)),
         "purged": len(output_folder.list_json_files(PURGE_RECORDS_FOLDER)),
+        "recorded_files": comparison.recorded_count,
+        "adopted_files": chain.adopted_count,
+        "not_yet_recorded": len(comparison.unrecorded),
     }
     return IntegrityReport(count_by_kind, tuple(faults))
+
+
+def _list_chain_faults(
+    chain: ChainState, comparison: ChainComparison, faulty_names: Collection[str]
+) -> Iterator[IntegrityFault]:
+    """List what differs from the chain of changes, except files that have a fault already."""
+    for name, what in (*chain.faults, *comparison.faults):
+        if name not in faulty_names:
+            yield IntegrityFault(name, what, _CHAIN_REMEDY)
 
 
 def _run_check_as_faults(file_name: str, check: Callable[[], Iterable[IntegrityFault]]) -> Iterator[IntegrityFault]:
@@ -430,15 +445,6 @@ def _check_no_symlinks(output_folder: OutputFolder, _index: OutputIndex) -> Iter
 def _check_event_chain(output_folder: OutputFolder, _folder: str) -> Iterator[IntegrityFault]:
     for name in find_changed_events(output_folder):
         yield IntegrityFault(name, "the event after it was recorded with another SHA-256", _RESTORE_REMEDY)
-    for error in find_changed_promotions(output_folder):
-        yield IntegrityFault(SITE_WEIGHTS_FOLDER, error.message, error.remedy)
-
-
-def _check_run_results(output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
-    record = read_record(output_folder, name, RunRecord)
-    for changed_name in find_changed_results(output_folder, record):
-        what = f"it is not what run {record.name} decided"
-        yield IntegrityFault(changed_name, what, "Restore the file from a backup, or run the document with --fresh.")
 
 
 def _check_purge_records(output_folder: OutputFolder, _folder: str) -> Iterator[IntegrityFault]:
@@ -516,7 +522,6 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
     _check_no_symlinks,
     partial(_check_each, lambda _: (PURGE_RECORDS_FOLDER,), str, _check_purge_records),
     partial(_check_each, lambda _: (EVENTS_FOLDER,), str, _check_event_chain),
-    partial(_check_each, list_run_files, str, _check_run_results),
     _check_review_heads,
     _check_foreign_files,
 )

@@ -184,6 +184,8 @@ def _execute_purge(contents: FolderContents, registries: SharedFiles, intent: Pu
         for affected_case in case_ids
         if affected_case in claim_by_case
     )
+    possible_files = tuple(contents.list_possible_document_files(doc_id, intent.sha256, case_ids))
+    output_folder.changes.announce_removal(possible_files)
     # Once the packets are removed, no review can be added: the purge record is complete.
     removed_files = [
         name
@@ -197,11 +199,7 @@ def _execute_purge(contents: FolderContents, registries: SharedFiles, intent: Pu
         )
     for case_id in case_ids:
         removed_files += output_folder.remove_folder(f"{REVIEWS_FOLDER}/{case_id}")
-    removed_files += [
-        name
-        for name in (*contents.list_possible_document_files(doc_id, intent.sha256, case_ids), MOVED_SQLITE_FILE)
-        if output_folder.remove_file(name)
-    ]
+    removed_files += [name for name in (*possible_files, MOVED_SQLITE_FILE) if output_folder.remove_file(name)]
     new_name_by_case = {
         affected_case: f"{intent.sha256 or f'purge-{intent.number}'}{_get_case_suffix(doc_id, affected_case)}"
         for affected_case in case_ids
