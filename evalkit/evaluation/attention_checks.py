@@ -28,7 +28,7 @@ from evalkit.review.index_rebuild import open_index
 from evalkit.review.opinions import queue_or_withdraw_attention_checks
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.write_lock import hold_case_write_lock
-from evalkit.store import OutputFolder
+from evalkit.store import OutputFolder, require_evalkit_output_folder
 
 ALL_REVIEWERS, ALL_FAULTS = "(together)", "all"
 
@@ -149,6 +149,7 @@ def plant_and_queue_attention_checks(
         raise UsageError(
             f"cannot draw {max_case_count} cases", code="SAMPLE-NUMBER", remedy="Give a number of cases of at least 1."
         )
+    require_evalkit_output_folder(output_folder)
     with output_folder.hold_run_lock():
         vouched_documents = [
             record

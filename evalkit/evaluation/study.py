@@ -62,6 +62,7 @@ from evalkit.store import (
     OutputFolder,
     bundle_file_name,
     ground_truth_file_name,
+    open_existing_output_folder,
     open_output_folder,
     packet_file_name,
     result_file_name,
@@ -397,7 +398,7 @@ def read_study(
         StoreError: a draw, an event, ``production_labels.json`` or the index is damaged; these files concern all
             documents.
     """
-    output_folder = open_output_folder(output, (settings or Settings.load()).database)
+    output_folder = open_existing_output_folder(output, (settings or Settings.load()).database)
     return read_folder_study(output_folder, truth=truth, production=production, foreign_types=foreign_types)
 
 

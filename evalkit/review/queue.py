@@ -7,7 +7,7 @@ and a :class:`QueuePage` is a page of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from math import ceil
@@ -267,11 +267,14 @@ class QueueList:
         holder: ClaimHolder,
         permissions: Permissions = _NO_RESTRICTIONS,
         place: str = "",
+        broken_case_ids: Container[str] = (),
     ) -> None:
         """Count the cases of the list.
 
-        ``place`` is the case_id after which the reviewer goes on; empty for the top.
+        ``place`` is the case_id after which the reviewer goes on; empty for the top. ``broken_case_ids`` could not be
+        opened: they are listed, but do not come next.
         """
+        self._broken_case_ids = broken_case_ids
         self._case_list, self.query, self._holder, self._permissions = index.case_list, queue_query, holder, permissions
         self._now = now
         self._cutoffs = CaseAgeCutoffs(
@@ -353,9 +356,13 @@ class QueueList:
         for start, end in ((self.place, self.waiting), (0, min(self.place, self.waiting))):
             for position in range(start, end, _ROWS_PER_PAGE):
                 for row in self.load_rows(position, min(_ROWS_PER_PAGE, end - position)):
-                    if row.can_come_next:
+                    if self.can_come_next(row):
                         return row.case_id
         return None
+
+    def can_come_next(self, row: QueueRow) -> bool:
+        """Return True if the reviewer may decide a case that could be opened so far."""
+        return row.can_come_next and row.case_id not in self._broken_case_ids
 
 
 def build_queue_row(row: Mapping[str, Any], holder: ClaimHolder, now: datetime, permissions: Permissions) -> QueueRow:

@@ -80,6 +80,7 @@ from evalkit.store.output_folder import (
     require_evalkit_output_folder,
 )
 from evalkit.store.output_location import (
+    open_existing_output_folder,
     open_output_folder,
     parse_output_location,
     store_own_types,
@@ -154,6 +155,7 @@ __all__ = [
     "list_unrecognised_names",
     "make_private_folder_and_parents",
     "migrate_sqlite_to_postgresql",
+    "open_existing_output_folder",
     "open_output_folder",
     "packet_file_name",
     "parse_output_location",

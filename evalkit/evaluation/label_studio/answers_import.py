@@ -48,7 +48,7 @@ from evalkit.store import (
     OutputIndex,
     build_dict_without_duplicate_keys,
     hash_canonical_json,
-    open_output_folder,
+    open_existing_output_folder,
 )
 
 TOOL_NAME = "Label Studio"
@@ -194,7 +194,7 @@ def import_label_studio_answers(
     reviewer may not decide cases.
     """
     raw_tasks = _read_tasks(Path(path))
-    output_folder = open_output_folder(output, Settings.load().database)
+    output_folder = open_existing_output_folder(output, Settings.load().database)
     deciding_reviewers = ReviewerRoster(output_folder).list_deciding_reviewers()
     if unknown := sorted({*annotators.values()} - {*deciding_reviewers}):
         raise UsageError(

@@ -24,6 +24,7 @@ from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
 from typing_extensions import override
 
+from evalkit.core.document_cache import forget_document_texts
 from evalkit.core.process_pool import create_process_pool
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.mupdf import open_pdf
@@ -310,6 +311,8 @@ def _run_function(worker_share: WorkerShare, function: Callable[..., T], *argume
     except Exception as error:
         error.__cause__ = error.__context__ = None
         raise
+    finally:
+        forget_document_texts()
 
 
 def read_with_limits(
