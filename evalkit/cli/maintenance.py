@@ -159,7 +159,7 @@ def reindex(
 
     Example: evalkit reindex
     """
-    from evalkit.pipeline.reindex import reindex as rebuild
+    from evalkit.review.index_rebuild import reindex as rebuild
 
     documents, cases = rebuild(open_existing_output(output))
     text = f"{documents} documents and {cases} cases indexed"
@@ -177,7 +177,7 @@ def move_database(
 
     Example: EVALKIT_DATABASE=postgresql://db/evalkit evalkit move-database
     """
-    from evalkit.pipeline.reindex import move_database as move
+    from evalkit.review.index_rebuild import move_database as move
     from evalkit.store import MOVED_SQLITE_FILE
 
     url = load_settings().database

@@ -19,6 +19,7 @@ from evalkit.evaluation.study import DocumentRecord, Study, read_folder_study
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_probability_by_drawn_doc_id
 from evalkit.pipeline.supplied_labels import read_stored_production_labels, translate_production_row
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.store import (
     OutputFolder,
@@ -172,7 +173,7 @@ def draw_and_queue_sample(
             raise StoreError(
                 "another process recorded a draw at the same time", code="STORE-FAILED", remedy="Repeat the draw."
             )
-        with OutputIndex(output_folder) as index:
+        with open_index(output_folder) as index:
             _queue_missing_sample_packets(output_folder, index, drawn_at, foreign_types or {})
     return draw
 

@@ -225,9 +225,14 @@ def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
     )
 
 
-def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
-    """Yield the index rows of closed cases, built from the files; sorted by case_id."""
-    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
+def derive_closed_case_rows(
+    output_folder: OutputFolder, case_ids: Iterable[str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield the index rows of closed cases, built from the files.
+
+    Of ``case_ids`` if given, otherwise of all cases.
+    """
+    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER) if case_ids is None else case_ids:
         name = packet_file_name(case_id)
         review = read_newest_review(output_folder, case_id) if output_folder.has_file(name) else None
         if review and derive_review_status(review) == "completed":
@@ -235,9 +240,14 @@ def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, A
             yield build_closing_row(case_id, review, {issue["issue_id"]: issue["code"] for issue in issues})
 
 
-def derive_review_chain_heads(output_folder: OutputFolder) -> Iterator[ReviewChainHead]:
-    """Yield number and hash of each case's newest review file, sorted by case_id."""
-    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
+def derive_review_chain_heads(
+    output_folder: OutputFolder, case_ids: Iterable[str] | None = None
+) -> Iterator[ReviewChainHead]:
+    """Yield number and hash of each case's newest review file.
+
+    Of ``case_ids`` if given, otherwise of all cases.
+    """
+    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER) if case_ids is None else case_ids:
         if revision := find_newest_revision(output_folder, case_id):
             yield ReviewChainHead(case_id, revision, hash_review_file(output_folder, case_id, revision))
 

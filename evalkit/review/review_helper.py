@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.core.data_frames import TEXT, build_frame
 from evalkit.core.document_cache import forget_document_texts, keep_results
-from evalkit.errors import ReviewConflict, UsageError
+from evalkit.errors import ReviewConflict, StoreError, UsageError
 from evalkit.issue import Issue
 from evalkit.review.case_files import read_packet, read_packet_bundle
 from evalkit.review.claiming import reconcile_statuses_with_claims, require_not_taken
 from evalkit.review.draft import ExpertQuote
 from evalkit.review.ground_truth import IssueVerdict, Review, ShownMachineAnswers, find_newest_revision
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.kinds.classification import ClassificationCorrection
 from evalkit.review.kinds.extraction import FieldsCorrection
@@ -35,7 +36,6 @@ from evalkit.store import (
     CASE_COLUMNS,
     CaseView,
     OutputFolder,
-    OutputIndex,
     open_output_folder,
     require_evalkit_output_folder,
 )
@@ -66,6 +66,7 @@ class SMEReviewHelper:
         """Open the output folder of a run and its database for the reviewer of this name.
 
         ``clock`` returns the time as ISO 8601 in UTC; None means the system's clock. The database is that of the settings.
+        A folder that cannot be written is only read.
         UsageError if the name is empty, if ``output`` is no output folder, or if a setting is wrong; StoreError if folder or
         database cannot be opened.
         """
@@ -74,7 +75,12 @@ class SMEReviewHelper:
         self._output_folder = open_output_folder(output, Settings.load().database)
         self.reviewer = require_folder_and_get_reviewer_name(self._output_folder, reviewer)
         self._clock: Callable[[], datetime] = (lambda: datetime.fromisoformat(clock())) if clock else utc_now
-        self._index = OutputIndex(self._output_folder)
+        try:
+            self._index = open_index(self._output_folder)
+        except StoreError as error:
+            if error.code != "STORE-READ-ONLY":
+                raise
+            self._index = open_index(self._output_folder, read_only=True)
         self._loaded_digests: dict[str, str] = {}
         self._submitter = ReviewSubmitter(self._output_folder, self._index, self.reviewer, self._clock)
 

@@ -34,6 +34,7 @@ from evalkit.review.claiming import (
 )
 from evalkit.review.draft import Draft
 from evalkit.review.ground_truth import Review, ReviewOutcome, find_newest_revision
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import (
@@ -62,7 +63,6 @@ from evalkit.store import (
     ColleagueReply,
     Deferral,
     OutputFolder,
-    OutputIndex,
     QueuePlace,
     StoredDraft,
     packet_file_name,
@@ -175,7 +175,7 @@ class ReviewSession:
         self._holder = ClaimHolder(reviewer_name, tab_id)
         self._clock = clock
         self._output_folder = output_folder
-        self._index = OutputIndex(self._output_folder)
+        self._index = open_index(self._output_folder)
         self._roster = ReviewerRoster(self._output_folder)
         self._submitter = ReviewSubmitter(self._output_folder, self._index, reviewer_name, clock)
         self._opened_cases: dict[str, _OpenedCase] = {}

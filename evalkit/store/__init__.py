@@ -25,7 +25,6 @@ from evalkit.store.canonical_json import (
 from evalkit.store.case_list import CaseAgeCutoffs
 from evalkit.store.database import (
     check_and_describe_database,
-    has_database,
     measure_database_clock_skew,
     resolve_postgresql_url,
 )
@@ -151,7 +150,6 @@ __all__ = [
     "extraction_file_name",
     "find_changed_files",
     "ground_truth_file_name",
-    "has_database",
     "hash_canonical_json",
     "hash_file_on_disk",
     "hold_aside_folder",

@@ -248,6 +248,9 @@ class LocalOutputFolder(OutputFolder):
     @override
     @contextmanager
     def _acquire_write_lock(self, document_key: str | None) -> Iterator[None]:
+        if self.root.is_dir() and not os.access(self.root, os.W_OK):
+            yield  # nobody can write what the lock would protect: a read-only folder is only read
+            return
         with ExitStack() as exit_stack:
             try:
                 lock_fd = self._open_lock_file(WRITE_LOCK_FILE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import shutil
 import stat
 import threading
@@ -26,6 +27,7 @@ from pipeline.patient import DOC, OTHER
 from places import in_bucket, open_folder, open_index
 from review.conftest import Build, Workspace
 
+import evalkit
 from evalkit.errors import StoreError, UsageError
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.backup import back_up, list_backups
@@ -317,6 +319,40 @@ def test_saving_in_several_files_waits_for_a_backup(output: Path) -> None:
     assert order == ["backed up", "saved"]
     with open_folder(output).hold_save_lock(), open_folder(output).hold_save_lock():
         pass  # savers do not wait for each other
+
+
+def test_run_saves_no_document_while_a_backup_looks(samples: Path, tmp_path: Path) -> None:
+    output, is_waiting = tmp_path / "output", threading.Event()
+    run = threading.Thread(target=lambda: evalkit.run([samples / "quest_cbc.pdf"], output=output, workers=1))
+    with open_folder(output).hold_save_lock(for_backup=True):
+        run.start()
+        is_waiting.wait(3.0)  # it takes about one second
+        saved = [path.name for path in output.rglob("*.json") if path.name.startswith("quest_cbc")]
+    run.join()
+    assert saved == []
+    assert (output / "results/quest_cbc.json").is_file()
+
+
+def test_recovery_drill_of_the_documentation(output: Path, target: Path) -> None:
+    page = (Path(evalkit.__file__).parent / "docs/operations.md").read_text()
+    drill = page.partition("### Recovery drill\n")[2].partition("```\n")[2].partition("```")[0]
+    lines = [line.partition("#")[0].replace("/mnt/backup", str(target)) for line in drill.splitlines()]
+    assert len(lines) == 6
+    cases = list_queue(output)
+    purge(open_folder(output), [DOC], purged_at=LATER)
+    output.rename(output.parent / "work")
+    for line in lines:
+        words = shlex.split(line)
+        if words[0] == "mv":
+            (output.parent / words[1]).rename(output.parent / words[2])
+            continue
+        done = evalkit_command(*words[1:], cwd=output.parent)
+        assert done.returncode == 0, done.stderr
+        if words[1:3] == ["audit", "verify"]:
+            assert ": 0 faults" in done.stdout
+    assert {row["case_id"] for row in list_queue(output.parent / "work")} == {
+        row["case_id"] for row in cases if not row["case_id"].startswith(DOC)
+    }
 
 
 # ------------------------------------------------------------------------------------------------ kills and full disks
