@@ -253,6 +253,6 @@ def restore(
     text = f"{summary.files} files of {summary.made_at} restored to {summary.path}"
     print_notes(
         f"{summary.purged} documents that were purged after the backup were deleted again",
-        "a purge of which neither a later backup nor --purged has a record is undone: repeat it",
+        "a purge that neither a later backup nor --purged records is undone: repeat it",
     )
     print_outcome([text], lambda: vars(summary), as_json=as_json)

@@ -21,6 +21,7 @@ from evalkit.pipeline.backup import (
     BackupManifest,
     build_damage_error,
     find_newest_backup,
+    is_of_same_origin,
     list_backups,
     read_manifest,
     require_intact_files,
@@ -143,7 +144,7 @@ def _add_newer_purge_records(restored: LocalOutputFolder, backup: Path, purged: 
     UsageError if the records that were found are not those of this folder.
     """
     own_records = [content for _, content in restored.iterate_files_recursively(PURGE_RECORDS_FOLDER)]
-    records = max((own_records, *_iterate_purge_records(backup, purged)), key=len)
+    records = max((own_records, *_iterate_purge_records(restored, backup, purged)), key=len)
     if records[: len(own_records)] != own_records:
         raise UsageError(
             "the newest records of purges do not continue those of the backup",
@@ -155,8 +156,12 @@ def _add_newer_purge_records(restored: LocalOutputFolder, backup: Path, purged: 
     return len(records)
 
 
-def _iterate_purge_records(backup: Path, purged: Path | None) -> Iterator[list[bytes]]:
-    folders = [other / FILES_FOLDER / PURGE_RECORDS_FOLDER for other in list_backups(backup.absolute().parent)]
+def _iterate_purge_records(restored: OutputFolder, backup: Path, purged: Path | None) -> Iterator[list[bytes]]:
+    folders = [
+        other / FILES_FOLDER / PURGE_RECORDS_FOLDER
+        for other in list_backups(backup.absolute().parent)
+        if is_of_same_origin(other, restored)
+    ]
     if purged is not None:
         folders.append(purged / PURGE_RECORDS_FOLDER if (purged / PURGE_RECORDS_FOLDER).is_dir() else purged)
     for folder in folders:

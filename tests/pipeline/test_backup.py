@@ -8,6 +8,7 @@ import os
 import shlex
 import shutil
 import stat
+import subprocess
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -271,6 +272,19 @@ def test_records_of_another_folder_are_refused(output: Path, target: Path, resto
     assert not restored.exists()
 
 
+def test_backups_of_two_folders_are_not_mixed(output: Path, target: Path, restored: Path, tmp_path: Path) -> None:
+    backup = backed_up(output, target)
+    other = tmp_path / "other"
+    fill_small_folder(other)
+    (other / "patient_salt.json").write_text('{"schema_version": 1, "salt": "another"}')
+    with pytest.raises(UsageError, match="has backups of another output folder"):
+        back_up(open_folder(other), target)
+    (other / "purged").mkdir()
+    (other / "purged/0001.json").write_text("{}")
+    shutil.copytree(backed_up(other, tmp_path / "elsewhere_backups"), target / "2099-01-01T00-00-00.000Z")
+    assert restore(backup, open_folder(restored)).purge_records == 0
+
+
 # ---------------------------------------------------------------------------------------------------- while in use
 
 
@@ -405,6 +419,33 @@ def test_disk_that_fills_meanwhile_leaves_nothing(
         assert told.value.code == "STORE-FULL"
     assert list_backups(target) == [backup] == list(target.iterdir())
     assert not list(restored.parent.iterdir())
+
+
+def test_folder_without_a_database_is_backed_up_as_it_is(output: Path, target: Path, restored: Path) -> None:
+    cases = list_queue(output)
+    for path in output.glob("evalkit.sqlite*"):
+        path.unlink()
+    backup = backed_up(output, target)
+    assert not list(output.glob("evalkit.sqlite*"))
+    restore(backup, open_folder(restored))
+    session = ReviewSession(open_folder(restored), "dr_lee", "tab")
+    session.close()
+    assert {row["case_id"] for row in list_queue(restored)} == {row["case_id"] for row in cases}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_folder_on_a_read_only_disk_is_backed_up(output: Path, target: Path, restored: Path) -> None:
+    before = read_folder(output)
+    mounting = ["mount", "--bind", str(output), str(output)]
+    if subprocess.run(mounting, capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(output)], check=True)
+        backup = backed_up(output, target)
+    finally:
+        subprocess.run(["umount", str(output)], check=True)
+    restore(backup, open_folder(restored))
+    assert read_folder(restored) == before
 
 
 def test_the_output_folder_is_not_changed(output: Path, target: Path) -> None:
