@@ -70,7 +70,7 @@ from evalkit.store.file_names import (
     template_review_file_name,
 )
 from evalkit.store.index import CASE_COLUMNS, OutputIndex
-from evalkit.store.local_folder import LocalOutputFolder, make_private_folder_and_parents, require_local_folder
+from evalkit.store.local_folder import LocalOutputFolder, make_private_folder_and_parents
 from evalkit.store.output_folder import (
     FileVersion,
     OutputFolder,
@@ -172,7 +172,6 @@ __all__ = [
     "read_record",
     "require_evalkit_output_folder",
     "require_free_bytes",
-    "require_local_folder",
     "resolve_postgresql_url",
     "result_file_name",
     "review_file_name",

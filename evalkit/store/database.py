@@ -238,11 +238,7 @@ class Database:
                 connection.exec_driver_sql("SELECT count(*) FROM schema_number")  # from here on, nothing changes
                 yield partial(sqlite.copy_into_new_file if is_sqlite else _copy_all_tables, connection)
         except sa.exc.SQLAlchemyError as error:
-            raise StoreError(
-                f"the database of the output folder could not be copied ({get_driver_error_type_name(error)})",
-                code="STORE-INDEX",
-                remedy="Run `evalkit doctor`, which checks the database, and try again.",
-            ) from None
+            raise self._build_error(error) from None
 
     @contextmanager
     def batch_into_one_transaction(self) -> Iterator[None]:

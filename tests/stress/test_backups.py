@@ -44,7 +44,7 @@ def test_backup_killed_at_every_step(output: Path, tmp_path: Path) -> None:
 
 def test_restore_killed_at_every_step(output: Path, tmp_path: Path) -> None:
     backup = Path(back_up(open_folder(output), tmp_path / "backups").path)
-    steps = count_steps(lambda: restore(backup, open_folder(tmp_path / "counted")))
+    steps = count_steps(lambda: restore(backup, tmp_path / "counted"))
     with trying("a restore, killed", steps):
         for number in range(steps):
             folder = tmp_path / f"killed{number}"
@@ -80,7 +80,7 @@ def run_command(command: str, output: Path, backup: Path, place: Path) -> None:
     if command == "backup":
         back_up(open_folder(output), place)
     else:
-        restore(backup, open_folder(place))
+        restore(backup, place)
 
 
 def find_error_code(act: Callable[[], None]) -> str | None:
@@ -127,7 +127,7 @@ def test_backup_while_a_run_writes_is_faultless(samples: Path, tmp_path: Path) -
             while run.poll() is None:
                 if (output / "document_bundles").is_dir():
                     restored = tmp_path / f"restored{tried.times}"
-                    restore(Path(back_up(open_folder(output), target).path), open_folder(restored))
+                    restore(Path(back_up(open_folder(output), target).path), restored)
                     report = verify_integrity(open_folder(restored))
                     assert report.faults == ()
                     states.add(report.count_by_kind["results"])
