@@ -283,16 +283,16 @@ def _describe_output_folder(output: str) -> str | DoctorCheck:
     if folder.exists() and not folder.is_dir():
         return DoctorCheck("output folder", False, f"{folder} is not a folder", "Choose another folder with --output.")
     existing_folder = _find_existing_folder(folder)
-    found = existing_folder.stat()
+    folder_status = existing_folder.stat()
     if not os.access(existing_folder, os.R_OK | os.W_OK | os.X_OK):
         return DoctorCheck(
             "output folder", False, f"{folder} cannot be written", "Choose another folder with --output."
         )
-    if folder.exists() and found.st_uid != os.geteuid():
+    if folder.exists() and folder_status.st_uid != os.geteuid():
         remedy = "Start evalkit as the folder's owner, so that all its files belong to one user."
-        return DoctorCheck("output folder", False, f"{folder} belongs to another user ({found.st_uid})", remedy)
-    if folder.exists() and stat.S_IMODE(found.st_mode) & 0o077:
-        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+        return DoctorCheck("output folder", False, f"{folder} belongs to another user ({folder_status.st_uid})", remedy)
+    if folder.exists() and stat.S_IMODE(folder_status.st_mode) & 0o077:
+        mode = f"{stat.S_IMODE(folder_status.st_mode):04o}"
         remedy = f"Run: chmod -R go= {shlex.quote(str(folder))}"
         return DoctorCheck("output folder", False, f"{folder} is open to other users (mode {mode})", remedy)
     return _describe_disk("output folder", folder)
