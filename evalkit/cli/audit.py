@@ -55,15 +55,15 @@ def verify(
 
     output_folder = open_existing_output(output)
     integrity_report = verify_integrity(output_folder, earlier_export_path=against)
-    notes: tuple[str, ...] = ()
+    notes = integrity_report.notes
     if dossier is not None:
         from evalkit.evaluation.dossier import verify_dossier
 
         verification = verify_dossier(output_folder, dossier, fault_count=len(integrity_report.faults))
         integrity_report = replace(integrity_report, faults=(*integrity_report.faults, *verification.faults))
-        notes = verification.notes
+        notes += verification.notes
     if as_json:
-        print_json(integrity_report.to_json() | ({"notes": list(notes)} if dossier is not None else {}))
+        print_json(integrity_report.to_json() | {"notes": list(notes)})
     else:
         print_notes(*(f"{fault.file}: {fault.what}. {fault.remedy}" for fault in integrity_report.faults), *notes)
         counts = [f"{count} {name.replace('_', ' ')}" for name, count in integrity_report.count_by_kind.items()]

@@ -125,7 +125,7 @@ class OutputFolder(ABC):
         content = encode_indented_json(value)
         if not is_recorded(name, content):
             return self._create_atomically_if_absent(name, content)
-        self.changes.announce(())
+        self.changes.announce((name,), content)
         is_created = self._create_atomically_if_absent(name, content)
         if is_created:
             self.changes.add(name, content)

@@ -131,6 +131,18 @@ def test_an_older_folder_is_adopted_by_the_next_run(tmp_path: Path) -> None:
     assert read_chain(files).adopted_count == 2
 
 
+def test_an_added_file_is_named_unless_a_run_was_killed(tmp_path: Path) -> None:
+    files = LocalOutputFolder(tmp_path)
+    files.write_json(RESULT, record())
+    with files.hold_run_lock():
+        files.write_json("results/b.json", record())
+        (tmp_path / "results/c.json").write_text("{}")
+        assert compare(tmp_path).faults == []
+    (tmp_path / "results/.nfs0001").write_text("")
+    (tmp_path / "results/Thumbs.db").write_text("")
+    assert [name for name, _ in compare(tmp_path).faults] == ["results/c.json"]
+
+
 def test_a_killed_run_is_no_fault_and_is_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = LocalOutputFolder(tmp_path)
     with files.hold_run_lock():
