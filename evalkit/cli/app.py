@@ -44,7 +44,7 @@ for command in (
         evaluate.challenge,
     ),
     *(audit.purge, maintenance.doctor, maintenance.docs, maintenance.schema),
-    *(maintenance.reindex, maintenance.move_database),
+    *(maintenance.reindex, maintenance.move_database, maintenance.backup, maintenance.restore),
 ):
     app.command()(command)
 app.add_typer(review.reviewers, name="reviewers")

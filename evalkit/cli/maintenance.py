@@ -9,9 +9,16 @@ from typing import Annotated
 
 import typer
 
-from evalkit.cli.options import ExecutorOption, JsonOption, create_output_option, load_settings, open_existing_output
+from evalkit.cli.options import (
+    ExecutorOption,
+    JsonOption,
+    create_output_option,
+    load_settings,
+    open_existing_output,
+    open_output,
+)
 from evalkit.cli.render import render_doctor_checks
-from evalkit.cli.terminal import print_json, print_outcome
+from evalkit.cli.terminal import print_json, print_notes, print_outcome
 from evalkit.errors import UsageError
 
 
@@ -100,6 +107,7 @@ def docs(
 
 #: Import path of the class that describes each kind of evalkit's files; importing all of them would take a second.
 _SCHEMA_MODELS = {
+    "backup": "evalkit.pipeline.backup:BackupManifest",
     "arbitration_report": "evalkit.statements.reviewer_report:ArbitrationReport",
     "bundle": "evalkit.documents.bundle:DocumentBundle",
     "classification": "evalkit.classification.schema:ClassificationOutput",
@@ -183,3 +191,68 @@ def move_database(
     row_count = sum(moved_rows.values())
     text = f"{row_count} rows of {len(moved_rows)} tables moved; {MOVED_SQLITE_FILE} is the backup"
     print_outcome([text], lambda: {"rows": dict(moved_rows), "backup": MOVED_SQLITE_FILE}, as_json=as_json)
+
+
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="TO", help="Folder of all backups; this one is added to it.")],
+    output: Annotated[str | None, create_output_option("Folder or bucket to back up, without changing it")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Back up an output folder with its database.
+
+    Runs and reviewers may work meanwhile. Each backup is a folder named after its time; files that have not changed
+    since the newest backup in TO take no further room. It contains patients' data: protect it like the output folder.
+    Purged documents stay in older backups until you remove these.
+
+    Example: evalkit backup /mnt/backup
+    """
+    from evalkit.pipeline.backup import back_up
+
+    summary = back_up(open_existing_output(output), target)
+    for name in summary.left_out:
+        print_notes(f"{name} is a link, and was left out: `evalkit audit verify` names all such files")
+    text = f"{summary.files} files ({summary.bytes:,} bytes) backed up to {summary.path}; {summary.linked} unchanged"
+    print_outcome([text], lambda: vars(summary), as_json=as_json)
+
+
+def restore(
+    source: Annotated[
+        Path, typer.Argument(metavar="FROM", help="A backup, or the folder of all backups: its newest one.")
+    ],
+    check: Annotated[bool, typer.Option("--check", help="Only check the backup: every file and the database.")] = False,
+    purged: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The lost output folder, or its purged/: what it records as purged is deleted again."
+        ),
+    ] = None,
+    output: Annotated[str | None, create_output_option("New folder for what is restored")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Restore an output folder from a backup.
+
+    The folder must be missing or empty; if the command is interrupted, nothing is left of it. Documents that were
+    purged after the backup are deleted again, as far as a later backup in the same folder or --purged records it.
+
+    Example: evalkit restore /mnt/backup --output work
+    """
+    from evalkit.pipeline.restore import check_backup, find_backup
+    from evalkit.pipeline.restore import restore as restore_backup
+
+    path = find_backup(source)
+    if check:
+        manifest = check_backup(path)
+        text = f"{path} is intact: {len(manifest.files)} files of {manifest.made_at}"
+        print_outcome(
+            [text],
+            lambda: {"backup": str(path), "made_at": manifest.made_at, "files": len(manifest.files)},
+            as_json=as_json,
+        )
+        return
+    summary = restore_backup(path, open_output(output), purged=purged)
+    text = f"{summary.files} files of {summary.made_at} restored to {summary.path}"
+    print_notes(
+        f"{summary.purged} documents that were purged after the backup were deleted again",
+        "a purge of which neither a later backup nor --purged has a record is undone: repeat it",
+    )
+    print_outcome([text], lambda: vars(summary), as_json=as_json)

@@ -182,11 +182,17 @@ async def run_uninterrupted_storage_operation(
 ) -> OutcomeT:
     """Run an operation on the output folder to its end, even if cancelled.
 
-    On a disk the operation runs at once. On a bucket it runs in a thread, and other documents go on meanwhile.
+    On a disk the operation runs at once. On a bucket it runs in a thread, and other documents go on meanwhile. A backup
+    has all that the operation writes, or nothing of it.
     """
+
+    def execute() -> OutcomeT:
+        with output_folder.hold_save_lock():
+            return operation(*arguments)
+
     if not isinstance(output_folder.root, str):
-        return operation(*arguments)
-    storage_task = asyncio.ensure_future(asyncio.to_thread(operation, *arguments))
+        return execute()
+    storage_task = asyncio.ensure_future(asyncio.to_thread(execute))
     try:
         return await asyncio.shield(storage_task)
     except asyncio.CancelledError:

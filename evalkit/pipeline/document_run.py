@@ -214,7 +214,11 @@ async def _open_document_run(options: RunOptions, *, estimates_only: bool = Fals
     settings = resolve_settings(**vars(options))
     output_folder = open_output_folder(options.output or settings.output, settings.database)
     reader_config = build_reader_config(settings)
-    with output_folder.hold_run_lock(), use_weights_in_force(output_folder), OutputIndex(output_folder) as index:
+    with (
+        output_folder.hold_run_lock(saves_in_steps=True),
+        use_weights_in_force(output_folder),
+        OutputIndex(output_folder) as index,
+    ):
         if settings.types_file is not None:
             store_own_types(output_folder, settings.types_file)
         # If the database was lost, the index is rebuilt from the files.
@@ -735,19 +739,20 @@ class _DocumentRun:
         try:
             if is_transient and self.output_folder.has_file(result_file_name(source.doc_id)):
                 return summarise_failure(source, error)
-            stored_failure = self.recorder.write(result_file_name(source.doc_id), failure.model_dump(mode="json"))
-            self.recorder.add_document(failure, stored_failure)
-            case_ids = list_document_case_ids(source.doc_id)
-            # The bundle of a bank statement may belong to the case of a template.
-            if error.code != BANK_STATEMENT_CODE and not any(
-                is_packet_frozen(self.output_folder, self.index, case_id, format_zulu_now()) for case_id in case_ids
-            ):
-                self.output_folder.remove_file(converted_file_name(source.doc_id))
-                self.output_folder.remove_file(bundle_file_name(source.doc_id))
-            for case_id in case_ids:
-                withdraw_silver_ground_truth(self.output_folder, case_id)
-                withdraw_packet_unless_frozen(self.output_folder, self.index, case_id)
-            self._index_document(source, result_fingerprint, None, error.code)
+            with self.output_folder.hold_save_lock():
+                stored_failure = self.recorder.write(result_file_name(source.doc_id), failure.model_dump(mode="json"))
+                self.recorder.add_document(failure, stored_failure)
+                case_ids = list_document_case_ids(source.doc_id)
+                # The bundle of a bank statement may belong to the case of a template.
+                if error.code != BANK_STATEMENT_CODE and not any(
+                    is_packet_frozen(self.output_folder, self.index, case_id, format_zulu_now()) for case_id in case_ids
+                ):
+                    self.output_folder.remove_file(converted_file_name(source.doc_id))
+                    self.output_folder.remove_file(bundle_file_name(source.doc_id))
+                for case_id in case_ids:
+                    withdraw_silver_ground_truth(self.output_folder, case_id)
+                    withdraw_packet_unless_frozen(self.output_folder, self.index, case_id)
+                self._index_document(source, result_fingerprint, None, error.code)
         except StoreError as store_error:
             return summarise_failure(source, store_error)
         return summarise_failure(source, error)

@@ -174,7 +174,11 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
     output_folder = open_output_folder(options.output or settings.output, settings.database)
     monotonic_start = time.monotonic()
     reader_config = build_reader_config(settings)
-    with output_folder.hold_run_lock(), use_weights_in_force(output_folder), OutputIndex(output_folder) as index:
+    with (
+        output_folder.hold_run_lock(saves_in_steps=True),
+        use_weights_in_force(output_folder),
+        OutputIndex(output_folder) as index,
+    ):
         if settings.types_file is not None:
             store_own_types(output_folder, settings.types_file)
         doc_id_by_sha256 = map_doc_ids_by_sha256(output_folder, index)

@@ -143,7 +143,7 @@ async def _review_and_publish_template(
     even_purged: bool,
 ) -> TemplateReviewSummary:
     reader_config = build_reader_config(settings)
-    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(saves_in_steps=True), OutputIndex(output_folder) as index:
         source = _identify_statement(output_folder, index, statement_pdf, even_purged=even_purged)
         bundle = load_bundle_if_current(output_folder, source, reader_config.reader_version)
         if bundle is None:

@@ -7,6 +7,14 @@ and why), replies to questions, each reviewer's place in the list, the journal o
 (who opened which case), and the digest of each case's newest review.
 """
 
+from evalkit.store.aside_folder import (
+    find_changed_files,
+    hash_file_on_disk,
+    hold_aside_folder,
+    publish_folder,
+    require_free_bytes,
+    write_private_file,
+)
 from evalkit.store.call_journal import ModelCall
 from evalkit.store.canonical_json import (
     build_dict_without_duplicate_keys,
@@ -37,6 +45,7 @@ from evalkit.store.file_names import (
     RUNS_FOLDER,
     SAMPLE_DRAWS_FOLDER,
     SITE_WEIGHTS_FOLDER,
+    SQLITE_FILE,
     TEMPLATE_REVIEWS_FOLDER,
     TEMPLATES_FOLDER,
     bundle_file_name,
@@ -44,6 +53,7 @@ from evalkit.store.file_names import (
     event_file_name,
     extraction_file_name,
     ground_truth_file_name,
+    is_coordination_file,
     kept_file_name,
     packet_file_name,
     purge_record_file_name,
@@ -56,8 +66,9 @@ from evalkit.store.file_names import (
     template_review_file_name,
 )
 from evalkit.store.index import CASE_COLUMNS, OutputIndex
-from evalkit.store.local_folder import LocalOutputFolder
+from evalkit.store.local_folder import LocalOutputFolder, make_private_folder_and_parents, require_local_folder
 from evalkit.store.output_folder import (
+    FileVersion,
     OutputFolder,
     ReadOnlyFolder,
     encode_indented_json,
@@ -107,6 +118,7 @@ __all__ = [
     "RUNS_FOLDER",
     "SAMPLE_DRAWS_FOLDER",
     "SITE_WEIGHTS_FOLDER",
+    "SQLITE_FILE",
     "TEMPLATES_FOLDER",
     "TEMPLATE_REVIEWS_FOLDER",
     "CaseAgeCutoffs",
@@ -114,6 +126,7 @@ __all__ = [
     "CaseView",
     "ColleagueReply",
     "Deferral",
+    "FileVersion",
     "LocalOutputFolder",
     "ModelCall",
     "OutputFolder",
@@ -130,22 +143,30 @@ __all__ = [
     "encode_indented_json",
     "event_file_name",
     "extraction_file_name",
+    "find_changed_files",
     "ground_truth_file_name",
     "has_database",
     "hash_canonical_json",
+    "hash_file_on_disk",
+    "hold_aside_folder",
+    "is_coordination_file",
     "kept_file_name",
     "list_numbered_files_or_raise_on_gap",
     "list_unrecognised_names",
+    "make_private_folder_and_parents",
     "migrate_sqlite_to_postgresql",
     "open_output_folder",
     "packet_file_name",
     "parse_output_location",
     "parse_stored_json",
     "parse_stored_record",
+    "publish_folder",
     "purge_record_file_name",
     "read_numbered_records",
     "read_record",
     "require_evalkit_output_folder",
+    "require_free_bytes",
+    "require_local_folder",
     "resolve_postgresql_url",
     "result_file_name",
     "review_file_name",
@@ -156,4 +177,5 @@ __all__ = [
     "template_file_name",
     "template_review_file_name",
     "use_stored_types",
+    "write_private_file",
 ]

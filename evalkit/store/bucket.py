@@ -24,6 +24,7 @@ from evalkit.store import postgresql
 from evalkit.store.database import build_connection_error, get_driver_error_type_name, resolve_postgresql_url
 from evalkit.store.file_names import EXCLUSIVE_CREATE_PROBE_FILE, NAME_PART_PATTERN
 from evalkit.store.output_folder import (
+    FileVersion,
     OutputFolder,
     add_trailing_newline,
     build_run_lock_held_error,
@@ -135,16 +136,32 @@ class BucketOutputFolder(OutputFolder):
 
     @override
     def remove_folder(self, name: str) -> list[str]:
-        object_names = self._list_object_names_recursively(name)
+        object_names = sorted(self.map_file_versions(name))
         for object_name in object_names:
             with suppress(FileNotFoundError):
                 self._call_client_on_object(object_name, "_rm_file")
         return object_names
 
     @override
-    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
-        for object_name in self._list_object_names_recursively(subfolder):
-            yield object_name, bytes(self._call_client_on_object(object_name, "_cat_file"))
+    def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
+        try:
+            objects = self._call_client_on_file(subfolder, "_find", detail=True)
+        except FileNotFoundError:
+            return {}
+        root_prefix = self._filesystem._strip_protocol(self.root) + "/"  # noqa: SLF001 - as in `_call_client_on_object`
+        return {
+            path.removeprefix(root_prefix): FileVersion(
+                entry["size"], f"{entry.get(self._provider.version_key)} {entry.get(self._provider.modified_key)}"
+            )
+            for path, entry in objects.items()
+        }
+
+    @override
+    def read_listed_file(self, name: str) -> bytes:
+        try:
+            return bytes(self._call_client_on_object(name, "_cat_file"))
+        except FileNotFoundError:
+            raise NotFound(f"{name} does not exist", code="STORE-NOT-FOUND", remedy="Try again.") from None
 
     @override
     def get_modification_time(self, name: str) -> float | None:
@@ -171,6 +188,15 @@ class BucketOutputFolder(OutputFolder):
             _release_lock_or_warn(
                 lock_connection, "during the run: check that no other run wrote to the output folder meanwhile"
             )
+
+    @override
+    @contextmanager
+    def hold_save_lock(self, *, for_backup: bool = False) -> Iterator[None]:
+        lock_connection = self._acquire_lock(partial(postgresql.connect_with_save_lock, is_exclusive=for_backup))
+        try:
+            yield
+        finally:
+            _release_lock_or_warn(lock_connection, "while files were saved: a backup made meanwhile may lack some")
 
     @override
     @contextmanager
@@ -263,18 +289,6 @@ class BucketOutputFolder(OutputFolder):
             return {}
         return {child["name"].rstrip("/").rpartition("/")[2]: child["type"] for child in children}
 
-    def _list_object_names_recursively(self, subfolder: str) -> list[str]:
-        """List all objects in a folder and its subfolders, sorted.
-
-        Other programs may have put objects there.
-        """
-        try:
-            object_paths = self._call_client_on_file(subfolder, "_find")
-        except FileNotFoundError:
-            return []
-        root_prefix = self._filesystem._strip_protocol(self.root) + "/"  # noqa: SLF001 - as in `_call_client_on_object`
-        return sorted(object_path.removeprefix(root_prefix) for object_path in object_paths)
-
     def _call_client_on_file(
         self, file_name: str | None, client_method_name: str, *arguments: Any, **options: Any
     ) -> Any:
@@ -349,6 +363,8 @@ class _BucketProvider(NamedTuple):
     list_options: Mapping[str, bool]
     modified_key: str
     """The client's key for the modification time in an object's description."""
+    version_key: str
+    """The client's key for what differs between two contents of an object."""
 
 
 def _open_s3() -> AsyncFileSystem:
@@ -373,8 +389,8 @@ def _open_gcs() -> AsyncFileSystem:
 
 
 _PROVIDERS = {
-    "s3": _BucketProvider(_open_s3, "s3", "Metadata", "_metadata", "_lsdir", {}, "LastModified"),
-    "gs": _BucketProvider(_open_gcs, "gcs", "metadata", "_get_object", "_ls", {"detail": True}, "mtime"),
+    "s3": _BucketProvider(_open_s3, "s3", "Metadata", "_metadata", "_lsdir", {}, "LastModified", "ETag"),
+    "gs": _BucketProvider(_open_gcs, "gcs", "metadata", "_get_object", "_ls", {"detail": True}, "mtime", "generation"),
 }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -166,6 +167,25 @@ class Database:
         return not is_busy
 
     @contextmanager
+    def hold_snapshot(self) -> Iterator[Callable[[Path], None]]:
+        """Yield a function that writes the database, as it is now, to a new SQLite file.
+
+        Other processes may write meanwhile. OSError if the disk is full; StoreError.
+        """
+        try:
+            with self._engine.connect() as connection:
+                is_sqlite = connection.dialect.name == "sqlite"
+                connection.exec_driver_sql("BEGIN" if is_sqlite else "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                connection.exec_driver_sql("SELECT count(*) FROM schema_number")  # from here on, nothing changes
+                yield partial(sqlite.copy_into_new_file if is_sqlite else _copy_all_tables, connection)
+        except sa.exc.SQLAlchemyError as error:
+            raise StoreError(
+                f"the database of the output folder could not be copied ({get_driver_error_type_name(error)})",
+                code="STORE-INDEX",
+                remedy="Run `evalkit doctor`, which checks the database, and try again.",
+            ) from None
+
+    @contextmanager
     def batch_into_one_transaction(self) -> Iterator[None]:
         """Run all statements of this thread in one transaction, with a single disk sync."""
         with self.transaction() as connection:
@@ -204,6 +224,26 @@ class Database:
                 # Otherwise the first minute's queries would be planned for the former rows, and check the visibility of
                 # each row that an index finds.
                 connection.exec_driver_sql(f"VACUUM (ANALYZE) {table_names}")
+
+
+def _copy_all_tables(connection: sa.Connection, path: Path) -> None:
+    target_engine = sqlite.create_tables_in_new_file(path)
+    try:
+        with target_engine.begin() as target_connection:
+            for table in database_tables.metadata.sorted_tables:
+                copy_table(connection, target_connection, table)
+    finally:
+        target_engine.dispose()
+
+
+def copy_table(source_connection: sa.Connection, target_connection: sa.Connection, table: sa.Table) -> int:
+    """Copy a table's rows to another database; return their number."""
+    columns = [column for column in table.columns if column.computed is None]
+    count = 0
+    for rows in source_connection.execute(sa.select(*columns)).mappings().partitions(_ROWS_PER_BATCH):
+        target_connection.execute(sa.insert(table), [dict(row) for row in rows])
+        count += len(rows)
+    return count
 
 
 def _copy_rows_to_temp_table(

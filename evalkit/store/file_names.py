@@ -44,6 +44,8 @@ TEMP_FOLDER = ".tmp"
 #: Lock file of a run; below it, the lock file of writers of packets, reviews or ground truth.
 RUN_LOCK_FILE = ".lock"
 WRITE_LOCK_FILE = ".review.lock"
+#: Lock file of what a backup must not interrupt: the saving of a document in several files.
+SAVE_LOCK_FILE = ".backup.lock"
 #: The SQLite database, unless PostgreSQL is set; below it, the file with the folder's schema name in PostgreSQL.
 SQLITE_FILE = "evalkit.sqlite"
 DATABASE_SCHEMA_FILE = "database.json"
@@ -88,10 +90,26 @@ NEUTRAL_NAMES = frozenset(
             PURGE_RECORDS_FOLDER,
             DATABASE_SCHEMA_FILE,
         ),
-        *(TEMP_FOLDER, RUN_LOCK_FILE, WRITE_LOCK_FILE, "evalkit.toml"),
+        *(TEMP_FOLDER, RUN_LOCK_FILE, WRITE_LOCK_FILE, SAVE_LOCK_FILE, "evalkit.toml"),
         *(".gitkeep", ".keep", ".DS_Store", "lost+found", "Thumbs.db", "desktop.ini"),
     )
 )
+#: First parts of names that mean something only where the output folder is: locks, temporary files and databases.
+_COORDINATION_NAME_PATTERN = re.compile(
+    "|".join(map(re.escape, (TEMP_FOLDER, RUN_LOCK_FILE, WRITE_LOCK_FILE, SAVE_LOCK_FILE, DATABASE_SCHEMA_FILE)))
+    + rf"|{re.escape(SQLITE_FILE)}.*|\.nfs.*"
+)
+
+
+def is_coordination_file(name: str) -> bool:
+    """Return True if a backup does not copy this file: a lock, a temporary file, a database.
+
+    >>> is_coordination_file("evalkit.sqlite-wal"), is_coordination_file(".tmp/1-2"), is_coordination_file("results/a.json")
+    (True, True, False)
+    """
+    return _COORDINATION_NAME_PATTERN.fullmatch(name.partition("/")[0]) is not None
+
+
 #: A file name without its folders; no file system allows longer names.
 NAME_PART_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -97,6 +98,10 @@ class OutputIndex:
     def batch_into_one_transaction(self) -> AbstractContextManager[None]:
         """Run all statements of this thread in one transaction, with a single disk sync."""
         return self._database.batch_into_one_transaction()
+
+    def hold_snapshot(self) -> AbstractContextManager[Callable[[Path], None]]:
+        """Yield a function that writes the database, as it is now, to a new SQLite file."""
+        return self._database.hold_snapshot()
 
     def list_documents(self) -> list[dict[str, Any]]:
         """List the rows of all documents, sorted by doc_id."""

@@ -33,11 +33,13 @@ from evalkit.store.file_names import (
     NAME_PART_PATTERN,
     REVIEWS_FOLDER,
     RUN_LOCK_FILE,
+    SAVE_LOCK_FILE,
     SQLITE_FILE,
     TEMP_FOLDER,
     WRITE_LOCK_FILE,
 )
 from evalkit.store.output_folder import (
+    FileVersion,
     OutputFolder,
     add_trailing_newline,
     build_run_lock_held_error,
@@ -49,8 +51,9 @@ _MAX_FILE_BYTES = 2 * 1024**3
 #: Number of write locks that documents share by hash. Two documents with the same lock wait for each other, which is
 #: harmless.
 _LOCK_SLOTS = 256
-#: Permissions that no file or folder of an output folder needs.
+#: Names besides those of recorded files whose permissions are checked.
 _FURTHER_NAMES = (REVIEWS_FOLDER, CHANGES_FOLDER, SQLITE_FILE)
+#: Permissions that no file or folder of an output folder needs.
 _EXPOSING_MODES = stat.S_IRWXO | stat.S_IWGRP
 
 
@@ -137,13 +140,32 @@ class LocalOutputFolder(OutputFolder):
             raise _build_store_error(name, error) from error
 
     @override
-    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
+    def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
+        versions: dict[str, FileVersion] = {}
+        folder_paths = [str(self.root) if subfolder is None else self._local_path_text(subfolder)]
         try:
-            for path in sorted(self.local_path(subfolder).rglob("*")):
-                if path.is_file():
-                    yield str(path.relative_to(self.root)), path.read_bytes()
+            while folder_paths:
+                for entry in _scan_folder(folder_paths.pop()):
+                    if entry.is_dir(follow_symlinks=False):
+                        folder_paths.append(entry.path)
+                    elif entry.is_file(follow_symlinks=False):
+                        status = entry.stat(follow_symlinks=False)
+                        versions[entry.path[len(str(self.root)) + 1 :]] = FileVersion(
+                            status.st_size, f"{status.st_ino}-{status.st_mtime_ns}"
+                        )
         except OSError as error:
-            raise _build_store_error(subfolder, error) from error
+            raise _build_store_error(subfolder or str(self.root), error) from error
+        return versions
+
+    @override
+    def read_listed_file(self, name: str) -> bytes:
+        try:
+            with open_regular_file(f"{self.root}/{name}", _MAX_FILE_BYTES) as file:
+                return file.read()
+        except FileNotFoundError as error:
+            raise NotFound(f"{name} does not exist", code="STORE-NOT-FOUND", remedy="Try again.") from error
+        except OSError as error:
+            raise _build_store_error(name, error) from error
 
     @override
     def get_modification_time(self, name: str) -> float | None:
@@ -235,6 +257,20 @@ class LocalOutputFolder(OutputFolder):
 
     @override
     @contextmanager
+    def hold_save_lock(self, *, for_backup: bool = False) -> Iterator[None]:
+        try:
+            lock_fd = self._open_lock_file(SAVE_LOCK_FILE)
+        except OSError as error:
+            raise _build_store_error(SAVE_LOCK_FILE, error) from error
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_EX if for_backup else fcntl.LOCK_SH)
+            yield
+        finally:
+            fcntl.flock(lock_fd, fcntl.LOCK_UN)  # a process forked meanwhile has the handle too
+            os.close(lock_fd)
+
+    @override
+    @contextmanager
     def _acquire_write_lock(self, document_key: str | None) -> Iterator[None]:
         with ExitStack() as exit_stack:
             try:
@@ -316,6 +352,15 @@ def require_local_folder(output_folder: OutputFolder) -> LocalOutputFolder:
         code="OUTPUT-REMOTE",
         remedy="Copy the folder to this machine with the provider's own tool, and name the copy with --output.",
     )
+
+
+def _scan_folder(path: str) -> list[os.DirEntry[str]]:
+    """List a folder; empty if it was removed meanwhile."""
+    try:
+        with os.scandir(path) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
 
 
 class _StagedFile(NamedTuple):

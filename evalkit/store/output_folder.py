@@ -9,10 +9,10 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from typing_extensions import override
 
@@ -23,6 +23,13 @@ from evalkit.store.change_chain import ChangeRecorder, is_recorded
 from evalkit.store.file_names import GROUND_TRUTH_FOLDER, NAME_PART_PATTERN, NEUTRAL_NAMES, OUTPUT_MARKERS
 
 _FILE_NAME_PATTERN = re.compile(f"{NAME_PART_PATTERN.pattern}(?:/{NAME_PART_PATTERN.pattern})*")
+
+
+class FileVersion(NamedTuple):
+    """Size in bytes and version of a stored file; another content has another version."""
+
+    size: int
+    version: str
 
 
 class OutputFolder(ABC):
@@ -76,12 +83,24 @@ class OutputFolder(ABC):
             name, self.read_bytes(name), max_schema_version=max_schema_version, object_hook=object_hook
         )
 
-    @abstractmethod
     def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
         """Yield the name and the bytes of every file in a folder and its subfolders.
 
         The files may have names that evalkit itself would not choose.
         """
+        for name in sorted(self.map_file_versions(subfolder)):
+            yield name, self.read_listed_file(name)
+
+    @abstractmethod
+    def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
+        """Map every file in a folder, by default the root, and its subfolders to its version.
+
+        Links are left out. The files may have names that evalkit itself would not choose.
+        """
+
+    @abstractmethod
+    def read_listed_file(self, name: str) -> bytes:
+        """Read a file that ``map_file_versions`` named. NotFound if it is missing now."""
 
     @abstractmethod
     def get_modification_time(self, name: str) -> float | None:
@@ -152,10 +171,21 @@ class OutputFolder(ABC):
         """Remove a folder with its content, and list the names of the removed files."""
 
     @contextmanager
-    def hold_run_lock(self) -> Iterator[None]:
-        """Hold the folder's run lock. UsageError if another run holds it."""
-        with self._acquire_run_lock(), self.changes.hold_scope(is_run=True):
+    def hold_run_lock(self, *, saves_in_steps: bool = False) -> Iterator[None]:
+        """Hold the folder's run lock. UsageError if another run holds it.
+
+        A backup waits for the whole block or, with ``saves_in_steps``, for the blocks of ``hold_save_lock`` in it.
+        """
+        save_lock = nullcontext() if saves_in_steps else self.hold_save_lock()
+        with self._acquire_run_lock(), save_lock, self.changes.hold_scope(is_run=True):
             yield
+
+    @abstractmethod
+    def hold_save_lock(self, *, for_backup: bool = False) -> AbstractContextManager[None]:
+        """Hold the lock under which several files are saved, so that a backup has all or none.
+
+        Savers do not wait for each other, only for a backup. The write lock may be taken inside, not outside.
+        """
 
     @contextmanager
     def hold_write_lock(self, document_key: str | None = None) -> Iterator[None]:
@@ -220,8 +250,12 @@ class ReadOnlyFolder(OutputFolder):
         return self._folder.read_bytes(name, max_bytes)
 
     @override
-    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
-        return self._folder.iterate_files_recursively(subfolder)
+    def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
+        return self._folder.map_file_versions(subfolder)
+
+    @override
+    def read_listed_file(self, name: str) -> bytes:
+        return self._folder.read_listed_file(name)
 
     @override
     def get_modification_time(self, name: str) -> float | None:
@@ -232,7 +266,7 @@ class ReadOnlyFolder(OutputFolder):
             "the past of an output folder cannot be changed", code="STORE-PAST", remedy="Report this error."
         )
 
-    remove_file = remove_folder = hold_run_lock = hold_write_lock = _refuse_change
+    remove_file = remove_folder = hold_run_lock = hold_save_lock = hold_write_lock = _refuse_change
     _remove_file = _acquire_run_lock = _acquire_write_lock = _refuse_change
     _write_atomically = _create_atomically_if_absent = _refuse_change
 

@@ -139,6 +139,19 @@ def connect_with_write_lock(schema: str, url: str, *, document_key: str | None) 
     return connection
 
 
+def connect_with_save_lock(schema: str, url: str, *, is_exclusive: bool) -> sa.Connection:
+    """Wait for the save lock of a schema; return the locking connection. SQLAlchemyError."""
+    # Connections of its own: who waits for a write lock while it holds this lock must not use up that lock's.
+    connection = _get_lock_engine(url, "save").connect()
+    acquire = sa.func.pg_advisory_xact_lock if is_exclusive else sa.func.pg_advisory_xact_lock_shared
+    try:
+        connection.execute(sa.select(acquire(_hash_lock_id(schema, "save"))))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def try_connect_with_run_lock(schema: str, url: str) -> sa.Connection | None:
     """Return a connection that holds a schema's run lock; None if another run has it.
 
@@ -162,7 +175,7 @@ def try_connect_with_run_lock(schema: str, url: str) -> sa.Connection | None:
 
 
 @lru_cache(maxsize=8)
-def _get_lock_engine(url: str) -> sa.Engine:
+def _get_lock_engine(url: str, _purpose: str = "write") -> sa.Engine:
     """Return an engine that is kept, as connecting takes longer than most locks last."""
     return _create_engine(url, f"-clock_timeout={_LOCK_TIMEOUT_SECONDS}s")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,30 @@ def verify_database(root: Path, *, is_thorough: bool) -> None:
             require_known_tables_or_none(connection)
     finally:
         engine.dispose()
+
+
+def copy_into_new_file(connection: sa.Connection, path: Path) -> None:
+    """Copy the SQLite database of a connection, as its transaction sees it, to a new file.
+
+    OSError if the disk is full; SQLAlchemyError.
+    """
+    source = connection.connection.driver_connection
+    assert isinstance(source, sqlite3.Connection)  # noqa: S101 - the caller asks only for SQLite
+    try:
+        with closing(sqlite3.connect(path)) as target:
+            source.backup(target)
+            target.execute("PRAGMA journal_mode=DELETE")  # a file that is only read must need no file beside it
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname != "SQLITE_FULL":
+            raise sa.exc.OperationalError("backup", None, error) from None
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+
+
+def create_tables_in_new_file(path: Path) -> sa.Engine:
+    """Create a database file with empty tables, and return its engine. SQLAlchemyError."""
+    engine = _create_engine(path)
+    create_or_verify_tables(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    return engine
 
 
 def _create_engine(path: Path) -> sa.Engine:

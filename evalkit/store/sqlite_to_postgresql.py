@@ -6,12 +6,10 @@ import sqlalchemy as sa
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.store import database_tables, postgresql, sqlite
-from evalkit.store.database import build_connection_error
+from evalkit.store.database import build_connection_error, copy_table
 from evalkit.store.file_names import DATABASE_SCHEMA_FILE, MOVED_SQLITE_FILE, SQLITE_FILE
 from evalkit.store.local_folder import require_local_folder
 from evalkit.store.output_folder import OutputFolder
-
-_ROWS_PER_BATCH = 1000
 
 
 def migrate_sqlite_to_postgresql(output_folder: OutputFolder, url: str) -> dict[str, int]:
@@ -52,7 +50,7 @@ def _copy_database(source_engine: sa.Engine, output_folder: OutputFolder, url: s
         try:
             with target_engine.begin() as target_connection:
                 row_counts = {
-                    table.name: _copy_table(source_connection, target_connection, table)
+                    table.name: copy_table(source_connection, target_connection, table)
                     for table in database_tables.metadata.sorted_tables
                 }
                 for table in database_tables.AUTONUMBERED_TABLES:
@@ -87,12 +85,3 @@ def _continue_numbering(target_connection: sa.Connection, table: sa.Table) -> No
     target_connection.execute(
         sa.select(sa.func.setval(sequence, sa.func.coalesce(last_number, 1), last_number.is_not(None)))
     )
-
-
-def _copy_table(source_connection: sa.Connection, target_connection: sa.Connection, table: sa.Table) -> int:
-    columns = [column for column in table.columns if column.computed is None]
-    count = 0
-    for rows in source_connection.execute(sa.select(*columns)).mappings().partitions(_ROWS_PER_BATCH):
-        target_connection.execute(sa.insert(table), [dict(row) for row in rows])
-        count += len(rows)
-    return count

@@ -654,31 +654,6 @@ def test_a_run_that_is_writing_is_not_purged_under_its_hands(output: Path) -> No
         purge(open_folder(output), [DOC], purged_at=LATER)
 
 
-def test_a_backup_of_the_database_first_loses_nothing(output: Path, tmp_path: Path) -> None:
-    """The walk of evalkit/docs/operations.md: the database by SQLite's own copy, then the files, then restore and reindex."""
-    import sqlite3
-
-    index = open_index(output)
-    index.drafts.save(StoredDraft(OTHER, "dr_lee", "tab", "0" * 64, '{"notes": "kept"}', NOW))
-    backup = tmp_path / "backup"
-    backup.mkdir(mode=0o700)
-    with sqlite3.connect(output / "evalkit.sqlite") as source, sqlite3.connect(backup / "evalkit.sqlite") as copy:
-        source.backup(copy)
-    helper = SMEReviewHelper(output, "dr_late")
-    helper.save_review("requisition", agrees=True)  # between the two steps
-    helper.close()
-    shutil.copytree(output, backup, dirs_exist_ok=True, ignore=shutil.ignore_patterns("evalkit.sqlite*"))
-    index.close()
-    reindex(open_folder(backup))
-    assert read_output_files(backup) == read_output_files(output)
-    restored = open_index(backup)
-    assert restored.drafts.find_newest_draft(OTHER, "dr_lee", "tab").draft == '{"notes": "kept"}'
-    assert {row["case_id"]: row["review_status"] for row in restored.list_cases_worst_first()}[
-        "requisition"
-    ] == "completed"
-    restored.close()
-
-
 def test_template_review_of_purged_statement_is_removed(tmp_path: Path) -> None:
     """A template's case bears the template's name; the template itself, which has a bank's words only, stays."""
     output, one = tmp_path / "output", spoil_template(tmp_path, "secret_name")

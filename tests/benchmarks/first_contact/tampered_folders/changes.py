@@ -104,6 +104,12 @@ def list_packets(root: Path, reason: str | None = None, *, is_reviewed: bool | N
     return [path for path in packets if is_reviewed in (None, (root / "reviews" / read_json(path)["case_id"]).is_dir())]
 
 
+def list_records(root: Path, source: str) -> list[Path]:
+    """List the records of truth about a classification whose source begins so: AUTO_ACCEPTED for silver, SME_ for experts'."""
+    records = list_files(root, "ground_truth/*.json", lambda record: "ground_truth_classification" in record)
+    return [path for path in records if (read_json(path)["ground_truth_source"] or "").startswith(source)]
+
+
 def list_reviews(root: Path, outcome: str | None = None) -> list[Path]:
     """List the newest review of each case of a classification: those with this outcome, or those with an answer."""
     newest = [
@@ -225,7 +231,7 @@ def write_silver_record(root: Path, doc_id: str, classification: Any, at: str) -
     """Write the record of an accepted answer that no expert saw, in the form of the folder's other ones."""
     silver = choose(
         random.Random(0),
-        list_files(root, "ground_truth/*.json", lambda gt: gt["ground_truth_source"] == "AUTO_ACCEPTED"),
+        list_records(root, "AUTO_ACCEPTED"),
     )
     record = read_json(silver) | {"doc_id": doc_id, "reviewed_at": at, "ground_truth_classification": classification}
     write_json(root / "ground_truth" / f"gt_{doc_id}.json", record)

@@ -24,6 +24,7 @@ from .changes import (
     list_document_files,
     list_files,
     list_packets,
+    list_records,
     list_results,
     list_reviews,
     list_rows,
@@ -61,7 +62,7 @@ def result_versions_changed(root: Path, rng: random.Random) -> None:
 @add("result")
 def result_and_silver_type_changed(root: Path, rng: random.Random) -> None:
     """An accepted answer is exchanged in the result, the silver record and the hash that the run keeps of the result."""
-    silver = list_files(root, "ground_truth/*.json", lambda gt: gt["ground_truth_source"] == "AUTO_ACCEPTED")
+    silver = list_records(root, "AUTO_ACCEPTED")
     path = choose(rng, [path for path in silver if (root / "results" / path.name[3:]).exists()])
     doc_id = path.stem[3:]
     with edit_json(root / "results" / f"{doc_id}.json") as result:
@@ -89,7 +90,7 @@ def escalated_made_accepted_everywhere(root: Path, rng: random.Random) -> None:
 @add("silver record")
 def silver_type_changed(root: Path, rng: random.Random) -> None:
     """The record of an accepted answer names another type than the result."""
-    path = choose(rng, list_files(root, "ground_truth/*.json", lambda gt: gt["ground_truth_source"] == "AUTO_ACCEPTED"))
+    path = choose(rng, list_records(root, "AUTO_ACCEPTED"))
     with edit_json(path) as record:
         answer = record["ground_truth_classification"]
         set_type(answer, choose_other_type(rng, answer["dominant_type_overall"]))
@@ -98,7 +99,7 @@ def silver_type_changed(root: Path, rng: random.Random) -> None:
 @add("silver record")
 def silver_made_expert_truth(root: Path, rng: random.Random) -> None:
     """An answer that no expert has seen is passed off as validated by one."""
-    path = choose(rng, list_files(root, "ground_truth/*.json", lambda gt: gt["ground_truth_source"] == "AUTO_ACCEPTED"))
+    path = choose(rng, list_records(root, "AUTO_ACCEPTED"))
     with edit_json(path) as record:
         record |= {
             "ground_truth_source": "SME_VALIDATED",
@@ -320,7 +321,7 @@ def review_reattributed(root: Path, rng: random.Random) -> None:
 @add("ground truth", "verify")
 def truth_changed(root: Path, rng: random.Random) -> None:
     """The truth that an expert's answer became names another type."""
-    truths = list_files(root, "ground_truth/*.json", lambda gt: (gt["ground_truth_source"] or "").startswith("SME_"))
+    truths = list_records(root, "SME_")
     with edit_json(
         choose(rng, [path for path in truths if "ground_truth_classification" in read_json(path)])
     ) as record:
@@ -453,9 +454,7 @@ def results_of_two_documents_swapped(root: Path, rng: random.Random) -> None:
 def folder_rolled_back(root: Path, rng: random.Random) -> None:
     """The folder goes back to a state before its reviews: reviews, truths, heads, closings and views are gone."""
     shutil.rmtree(root / "reviews")
-    for path in list_files(
-        root, "ground_truth/*.json", lambda gt: (gt["ground_truth_source"] or "").startswith("SME_")
-    ):
+    for path in list_records(root, "SME_"):
         path.unlink()
     for table in ("heads", "closings", "views", "drafts", "claims"):
         execute(root, f"DELETE FROM {table}")

@@ -24,8 +24,10 @@ from .changes import (
     execute,
     hash_file,
     link_reviews,
+    list_document_files,
     list_files,
     list_packets,
+    list_records,
     list_results,
     list_reviews,
     list_rows,
@@ -125,9 +127,7 @@ def accepted_made_escalated_and_reviewed(root: Path, rng: random.Random) -> None
 @add("silver record")
 def silver_record_deleted(root: Path, rng: random.Random) -> None:
     """The record of an accepted answer is deleted."""
-    choose(
-        rng, list_files(root, "ground_truth/*.json", lambda gt: gt["ground_truth_source"] == "AUTO_ACCEPTED")
-    ).unlink()
+    choose(rng, list_records(root, "AUTO_ACCEPTED")).unlink()
 
 
 @add("silver record")
@@ -204,18 +204,24 @@ def second_opinion_deleted(root: Path, rng: random.Random) -> None:
 def document_renamed_everywhere(root: Path, rng: random.Random) -> None:
     """A document with its waiting case gets another name in every file and in the database, and is looked for in vain."""
     doc_id = choose(rng, list_results(root, ESCALATED, is_reviewed=False))
-    for folder, name in (("results", "{}"), ("document_bundles", "{}"), ("sme_packets", "sme_packet_{}")):
-        old = root / folder / f"{name.format(doc_id)}.json"
-        new = root / folder / f"{name.format('letter_7')}.json"
-        new.write_text(old.read_text(encoding="utf-8").replace(f'"{doc_id}', '"letter_7'), encoding="utf-8")
-        new.chmod(0o600)
-        old.unlink()
+    for old in list_document_files(root, doc_id):
+        new = old.with_name(old.name.replace(doc_id, "letter_7"))
+        if old.parent.parent == root and old.suffix == ".json":
+            new.write_text(old.read_text(encoding="utf-8").replace(f'"{doc_id}', '"letter_7'), encoding="utf-8")
+            new.chmod(0o600)
+            old.unlink()
+        elif old.suffix == ".pdf":
+            old.rename(new)
     for path in root.glob("runs/*/run.json"):
         with edit_json(path) as run:
             if doc_id in run["documents"]:
                 run["documents"]["letter_7"] = run["documents"].pop(doc_id)
     execute(root, "UPDATE documents SET doc_id = 'letter_7' WHERE doc_id = ?", doc_id)
-    execute(root, "UPDATE cases SET doc_id = 'letter_7', case_id = 'letter_7' WHERE doc_id = ?", doc_id)
+    execute(
+        root,
+        "UPDATE cases SET doc_id = 'letter_7', case_id = replace(case_id, doc_id, 'letter_7') WHERE doc_id = ?",
+        doc_id,
+    )
 
 
 @add("audit")
@@ -435,14 +441,14 @@ def reviews_of_two_experts_exchanged(root: Path, rng: random.Random) -> None:
 @add("ground truth", "verify")
 def truth_deleted(root: Path, rng: random.Random) -> None:
     """The truth that an expert's answer became is deleted; the review stays."""
-    truths = list_files(root, "ground_truth/*.json", lambda gt: (gt["ground_truth_source"] or "").startswith("SME_"))
+    truths = list_records(root, "SME_")
     choose(rng, truths).unlink()
 
 
 @add("ground truth", "verify")
 def truth_vouched_for_more(root: Path, rng: random.Random) -> None:
     """The truth says that its expert vouched for more parts than the review does."""
-    truths = list_files(root, "ground_truth/*.json", lambda gt: (gt["ground_truth_source"] or "").startswith("SME_"))
+    truths = list_records(root, "SME_")
     with edit_json(choose(rng, truths)) as record:
         record["vouched"] = [*record["vouched"], "patients", "boundary:1"]
 
@@ -451,7 +457,7 @@ def truth_vouched_for_more(root: Path, rng: random.Random) -> None:
 def truth_for_undeterminable_case(root: Path, rng: random.Random) -> None:
     """A case that an expert could not decide is given a truth."""
     case_id = choose(rng, list_reviews(root, "undeterminable")).parent.name
-    truths = list_files(root, "ground_truth/*.json", lambda gt: (gt["ground_truth_source"] or "").startswith("SME_"))
+    truths = list_records(root, "SME_")
     record = read_json(choose(rng, truths)) | {"doc_id": case_id}
     write_json(root / "ground_truth" / f"gt_{case_id}.json", record)
 

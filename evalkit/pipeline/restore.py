@@ -1,0 +1,165 @@
+"""Restoring an output folder from a backup, without the documents that were purged since.
+
+The folder is made aside, read back, and renamed: a killed restore leaves nothing. Purges that the backup does not know
+are repeated before that: their records are looked for in the other backups beside it, and where the caller says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from evalkit.core.clocks import format_iso_seconds, utc_now
+from evalkit.errors import UsageError
+from evalkit.pipeline.backup import (
+    FILES_FOLDER,
+    BackupManifest,
+    build_damage_error,
+    find_newest_backup,
+    list_backups,
+    read_manifest,
+    require_intact_files,
+)
+from evalkit.pipeline.purge import find_restored_purged_doc_ids, purge
+from evalkit.store import (
+    PURGE_RECORDS_FOLDER,
+    LocalOutputFolder,
+    OutputFolder,
+    check_and_describe_database,
+    hold_aside_folder,
+    publish_folder,
+    purge_record_file_name,
+    require_free_bytes,
+    require_local_folder,
+    write_private_file,
+)
+
+
+@dataclass(frozen=True)
+class RestoreSummary:
+    """A restored output folder."""
+
+    path: str
+    backup: str
+    made_at: str
+    files: int
+    bytes: int
+    purged: int
+    """The number of documents that were purged after the backup, and were deleted again."""
+    purge_records: int
+    """The number of purges that are recorded, up to the newest record that was found."""
+    seconds: float
+
+
+def find_backup(path: Path) -> Path:
+    """Return a backup, or the newest one in a folder of backups. UsageError if there is none."""
+    backup = path if (path / FILES_FOLDER).is_dir() else find_newest_backup(path)
+    if backup is None:
+        raise UsageError(
+            f"{path} is not a backup, and has none",
+            code="BACKUP-NONE",
+            remedy="Name a folder that `evalkit backup` made, or the folder of all backups.",
+        )
+    return backup
+
+
+def check_backup(backup: Path) -> BackupManifest:
+    """Read every file of a backup, check it and the database, and return the manifest.
+
+    StoreError if a file is missing, was changed or does not belong there, or is of a newer evalkit.
+    """
+    manifest = _read_fitting_manifest(backup)
+    require_intact_files(backup, manifest.files)
+    return manifest
+
+
+def _read_fitting_manifest(backup: Path) -> BackupManifest:
+    manifest, folder = read_manifest(backup), LocalOutputFolder(backup / FILES_FOLDER)
+    if differing_names := manifest.files.keys() ^ folder.map_file_versions().keys():
+        raise build_damage_error(backup, sorted(differing_names))
+    check_and_describe_database(folder)
+    return manifest
+
+
+def restore(
+    backup: Path,
+    output_folder: OutputFolder,
+    *,
+    purged: Path | None = None,
+    clock: Callable[[], datetime] = utc_now,
+) -> RestoreSummary:
+    """Restore a backup as an output folder on this machine, which must be missing or empty.
+
+    ``purged`` is an output folder, or a copy of its ``purged`` folder, with newer records of purges. UsageError, StoreError:
+    nothing is left behind then.
+    """
+    monotonic_start, root = time.monotonic(), require_local_folder(output_folder).root
+    _require_restorable(root)
+    manifest = _read_fitting_manifest(backup)
+    with hold_aside_folder(root.absolute().parent) as aside:
+        require_free_bytes(aside, (file.size for file in manifest.files.values()))
+        for name, file in manifest.files.items():
+            content = (backup / FILES_FOLDER / name).read_bytes()
+            if hashlib.sha256(content).hexdigest() != file.sha256:
+                raise build_damage_error(backup, [name])
+            write_private_file(aside / FILES_FOLDER / name, content, aside)
+        os.sync()
+        require_intact_files(aside, manifest.files)
+        restored = LocalOutputFolder(aside / FILES_FOLDER)
+        record_count = _add_newer_purge_records(restored, backup, purged)
+        doc_ids = find_restored_purged_doc_ids(restored) if record_count else []
+        purged_documents = purge(restored, doc_ids, purged_at=format_iso_seconds(clock())) if doc_ids else []
+        publish_folder(restored.root, root)
+    return RestoreSummary(
+        path=str(root),
+        backup=str(backup),
+        made_at=manifest.made_at,
+        files=len(manifest.files),
+        bytes=sum(file.size for file in manifest.files.values()),
+        purged=len(purged_documents),
+        purge_records=record_count,
+        seconds=round(time.monotonic() - monotonic_start, 3),
+    )
+
+
+def _require_restorable(root: Path) -> None:
+    """Raise UsageError if something is where the output folder is to be."""
+    if root.is_symlink() or root.is_file() or root.is_mount() or (root.is_dir() and any(root.iterdir())):
+        raise UsageError(
+            f"{root} is not empty, or is a file, a link or the root of a disk",
+            code="RESTORE-TARGET",
+            remedy="Move it away, or name a new folder with --output. Nothing was changed.",
+        )
+
+
+def _add_newer_purge_records(restored: LocalOutputFolder, backup: Path, purged: Path | None) -> int:
+    """Add the records of purges that are newer than the backup; return the number of all.
+
+    UsageError if the records that were found are not those of this folder.
+    """
+    own_records = [content for _, content in restored.iterate_files_recursively(PURGE_RECORDS_FOLDER)]
+    records = max((own_records, *_iterate_purge_records(backup, purged)), key=len)
+    if records[: len(own_records)] != own_records:
+        raise UsageError(
+            "the newest records of purges do not continue those of the backup",
+            code="RESTORE-PURGED",
+            remedy="Keep backups of different output folders apart, and name the purged/ folder of this one.",
+        )
+    for number, content in enumerate(records[len(own_records) :], len(own_records) + 1):
+        restored.write_bytes(purge_record_file_name(number), content)
+    return len(records)
+
+
+def _iterate_purge_records(backup: Path, purged: Path | None) -> Iterator[list[bytes]]:
+    folders = [other / FILES_FOLDER / PURGE_RECORDS_FOLDER for other in list_backups(backup.absolute().parent)]
+    if purged is not None:
+        folders.append(purged / PURGE_RECORDS_FOLDER if (purged / PURGE_RECORDS_FOLDER).is_dir() else purged)
+    for folder in folders:
+        yield [
+            path.read_bytes() for path in sorted(folder.glob("*.json"), key=lambda path: (len(path.name), path.name))
+        ]
