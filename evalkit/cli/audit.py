@@ -46,8 +46,9 @@ def verify(
 ) -> None:
     """Check that no record was changed.
 
-    Checks the hash chains of reviews and events, and the packets, ground truth, draws and purge records. Exit status 1
-    if a record was changed or is missing. What was added or purged after a dossier is told, and is no fault.
+    Checks the hash chains of reviews, events and changed files, all files that they list, the draws of audits, and who
+    may read the files. Exit status 1 if a record was changed or is missing. What was added or purged after a dossier,
+    and names and codes that are new on the roster since an export, are told, and are no fault.
 
     Example: evalkit audit verify --against decisions_2026-01.json
     """

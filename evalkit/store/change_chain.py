@@ -339,7 +339,7 @@ def _iterate_recorded_files(files: RecordedFiles) -> Iterator[tuple[str, bytes]]
 def is_newer(content: bytes, moment: str) -> bool:
     """Return True if the content names a time that is not before ``moment``, if that is not empty."""
     beginning = moment[:19].encode()
-    return bool(moment) and any(time_text >= beginning for time_text in _TIME_PATTERN.findall(content))
+    return bool(moment) and any(match[0] >= beginning for match in _TIME_PATTERN.finditer(content))
 
 
 class ChangeRecorder:

@@ -13,7 +13,7 @@ import importlib
 import random
 import shutil
 import tempfile
-from collections.abc import Collection
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,8 @@ from places import open_folder
 from rich.console import Console
 from rich.table import Table
 
+from evalkit.document_types import get_own_types, use_own_types
+from evalkit.errors import EvalkitError
 from evalkit.pipeline.audit.verify import verify_integrity
 
 
@@ -39,14 +41,10 @@ class Trial(NamedTuple):
         return bool(self.by_verify or self.by_against) == self.tampering.matters
 
 
-def try_half(half: str, base: Path, seed: int, only: Collection[str] = ()) -> list[Trial]:
-    """Make each change of a half to a copy of one folder; changes that find nothing to change are left out."""
-    build_folder(base)
+def try_tamperings(base: Path, tamperings: Iterable[Tampering], seed: int) -> list[Trial]:
+    """Make each change to a copy of the built folder; changes that find nothing to change are left out."""
     trials = []
-    tamperings = importlib.import_module(f"benchmarks.first_contact.tampered_folders.{half}").TAMPERINGS
     for tampering in tamperings:
-        if only and tampering.name not in only:
-            continue
         copy = base.with_name(f"{base.name}_copy")
         shutil.copytree(base, copy, symlinks=True)
         try:
@@ -61,10 +59,17 @@ def try_half(half: str, base: Path, seed: int, only: Collection[str] = ()) -> li
 
 
 def list_faults(base: Path, export: str | None) -> tuple[str, ...]:
-    """List the faults that the check tells of a folder, by itself or against the export."""
-    report = verify_integrity(
-        open_folder(base / "output"), earlier_export_path=None if export is None else base / export
-    )
+    """List the faults that the check tells of a folder, by itself or against the export.
+
+    An error with which the check refuses the folder is told too.
+    """
+    own_types = get_own_types()
+    try:
+        report = verify_integrity(open_folder(base / "output"), earlier_export_path=base / export if export else None)
+    except EvalkitError as error:
+        return (str(error),)
+    finally:
+        use_own_types(own_types)
     return tuple(f"{fault.file}: {fault.what}" for fault in report.faults)
 
 
@@ -75,8 +80,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", default=[])
     options = parser.parse_args()
+    half = importlib.import_module(f"benchmarks.first_contact.tampered_folders.{options.half}").TAMPERINGS
+    tamperings = [tampering for tampering in half if not options.only or tampering.name in options.only]
     with tempfile.TemporaryDirectory() as folder:
-        trials = try_half(options.half, Path(folder) / "base", options.seed, options.only)
+        build_folder(Path(folder) / "base")
+        trials = try_tamperings(Path(folder) / "base", tamperings, options.seed)
     table = Table("changes", "tried", "by verify", "by --against", "by either")
     for name, matters in (("that matter", True), ("honest work told as a fault", False)):
         counted = [trial for trial in trials if trial.tampering.matters == matters]

@@ -1,8 +1,8 @@
 """Check that no file in the output folder was changed after it was written.
 
 Reviews are chained by SHA-256, they contain the SHA-256 of their packets, and ground truth follows from reviews: a file
-that was changed, exchanged or removed no longer fits, and is reported with a remedy. The database has the SHA-256 of a
-case's newest review, to which no other review is chained. Files that `purge` removed are no fault: its record has their
+that was changed, exchanged or removed no longer fits, and is reported with a remedy. What machines wrote is listed in the
+chain of changes. The database has the SHA-256 of a case's newest review, and of the newest link, to which nothing is chained. Files that `purge` removed are no fault: its record has their
 digests. Nothing is signed: anyone who may write files and database can forge all of it, unless an export of the
 decisions is kept elsewhere (``earlier_export_path``).
 """
@@ -392,6 +392,8 @@ def _report_stray_file(_output_folder: OutputFolder, name: str) -> Iterator[Inte
 
 def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
     packet = read_packet(output_folder, case_id)
+    if packet.review_status == "completed" and not find_newest_revision(output_folder, case_id):
+        yield IntegrityFault(packet_file_name(case_id), "it is marked as completed without a review", _REINDEX_REMEDY)
     if is_attention_check(output_folder, packet):
         yield from _run_check_as_faults(
             get_attention_check_file_name(case_id), partial(_check_attention_check, output_folder, packet)
