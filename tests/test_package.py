@@ -3,8 +3,10 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import evalkit_command
@@ -12,6 +14,9 @@ from commands import evalkit_command
 import evalkit
 from evalkit.errors import CaseTaken, UsageError
 from evalkit.pipeline import RunSummary
+from evalkit.review import ReviewSession
+from evalkit.store import OutputIndex, open_output_folder
+from widgets import workbench
 
 
 def test_every_public_name_exists() -> None:
@@ -46,6 +51,38 @@ def test_a_kernel_prints_the_remedy_and_no_traceback() -> None:
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "What to do: Check the path." in shown
     assert len(shown.splitlines()) == 3
+
+
+CALLS: dict[str, Callable[[Path, Path], Any]] = {
+    "run": lambda folder, pdf: evalkit.run(pdf, output=folder),
+    "extract": lambda folder, pdf: evalkit.extract(pdf, output=folder),
+    "estimate": lambda folder, pdf: evalkit.estimate(pdf, output=folder),
+    "report": lambda folder, _: evalkit.report(folder),
+    "explore": lambda folder, _: evalkit.explore(folder),
+    "compare runs": lambda folder, _: evalkit.compare("a", "b", output=folder),
+    "compare folders": lambda folder, _: evalkit.compare(folder, folder),
+    "export": lambda folder, pdf: evalkit.export(folder, pdf.with_suffix(".jsonl")),
+    "load_ground_truth": lambda folder, _: evalkit.load_ground_truth(folder),
+    "view": lambda folder, _: evalkit.view("doc2_6", output=folder),
+    "SMEReviewHelper": lambda folder, _: evalkit.SMEReviewHelper(folder, "dr_lee"),
+    "show": lambda folder, _: workbench.show(folder, "dr_lee"),
+    "ReviewSession": lambda folder, _: ReviewSession(open_output_folder(folder), "dr_lee", "tab"),
+    "OutputIndex": lambda folder, _: OutputIndex(open_output_folder(folder)),
+}
+CREATING = ("run", "extract", "estimate", "OutputIndex")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_library_calls_refuse_folders_that_are_not_evalkits(name: str, samples: Path, tmp_path: Path) -> None:
+    foreign, pdf = tmp_path / "holiday", tmp_path / "doc2_6.pdf"
+    shutil.copy(samples / pdf.name, pdf)
+    (foreign / "photos").mkdir(parents=True)
+    (foreign / "beach.jpg").write_bytes(b"sand")
+    for folder in (foreign, tmp_path / "missing")[: 1 if name in CREATING else 2]:
+        with pytest.raises(UsageError) as raised:
+            CALLS[name](folder, pdf)
+        assert raised.value.code == "OUTPUT-FOLDER"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["beach.jpg", "doc2_6.pdf", "holiday", "photos"]
 
 
 def test_summaries_are_short_and_say_what_to_do_next(demo_run: RunSummary, samples: Path, tmp_path: Path) -> None:

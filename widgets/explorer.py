@@ -15,6 +15,7 @@ import traitlets
 
 from evalkit.classification.document_result import DocumentResult
 from evalkit.core.clocks import format_zulu_now
+from evalkit.core.document_cache import forget_document_texts
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.render import PdfPageRenderer
 from evalkit.documents.search import find_text_in_document
@@ -200,11 +201,13 @@ class Explorer:
         self._close_images()
         self.view.children = [self.panel]
         self.panel.document = {}
+        self.page_pane.forget_case()
 
     def _close_images(self) -> None:
         if self._images is not None:
             self._images.close()
-        self._images, self._bundle = None, None
+        self._images, self._bundle, self._highlights, self._card = None, None, {}, {}
+        forget_document_texts()
 
     def turn_page(self, message: Message) -> None:
         """Show another page of the open document with its highlights."""

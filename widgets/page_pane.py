@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import traitlets
+from typing_extensions import override
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.documents.patient_banner import (
@@ -117,12 +118,17 @@ class PagePane(PressCounter, TypesWidget):
     found_for = traitlets.Unicode(help="The searched text to which ``hits`` belong.")
     held = traitlets.Dict(help="The pages whose full-size pictures the browser has: ``{version, pages}``.")
 
-    _bundle: DocumentBundle
+    _bundle: DocumentBundle | None = None
 
     def __init__(self) -> None:
         super().__init__()
         self._sent_pages: set[int] = set()  # full-size pictures sent since the browser last set ``held``
         self.observe(lambda _: self._sent_pages.clear(), "held")
+
+    @override
+    def forget_case(self) -> None:
+        super().forget_case()
+        self._bundle = None
 
     def show_document(
         self,
@@ -211,7 +217,7 @@ class PagePane(PressCounter, TypesWidget):
             self.send(message)
         else:
             self.missing = other_missing_pages
-            if image_size == "page":
+            if image_size == "page" and self._bundle is not None:
                 shown_page = self._bundle.page(page)
                 # Each word as text and edges x0, y0, x1, y1 in ten-thousandths of the page.
                 message["lines"] = [

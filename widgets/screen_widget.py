@@ -11,6 +11,9 @@ import traitlets
 
 from evalkit.document_types import load_type_records
 
+#: The traits that do not depend on the open case.
+_LASTING_TRAITS = frozenset({"answered", "signatures", "types"})
+
 log = logging.getLogger("evalkit.widgets")
 
 
@@ -37,6 +40,15 @@ class ScreenWidget(anywidget.AnyWidget):
         with self.hold_sync():
             for name, setting in traits.items():
                 setattr(self, name, setting)
+
+    def forget_case(self) -> None:
+        """Empty all traits that show a case, so that kernel and browser keep no text of it."""
+        own_traits = (
+            name for name, trait in self.traits(sync=True).items() if issubclass(trait.this_class, ScreenWidget)
+        )
+        self.set_traits(
+            **{name: self.traits()[name].default(self) for name in own_traits if name not in _LASTING_TRAITS}
+        )
 
     @classmethod
     def _require_known_name(cls, name: str) -> None:

@@ -18,12 +18,13 @@ from typing import Any
 import ipywidgets
 import traitlets
 
+from evalkit.core.document_cache import forget_document_texts
 from evalkit.core.wording import format_count
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PdfPageRenderer
 from evalkit.documents.search import find_text_in_document
 from evalkit.documents.source_file import find_mail_path
-from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
+from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, ReviewRefused, StoreError, UsageError
 from evalkit.grounding.vocabulary import load_english_word_text_by_prefix
 from evalkit.issue import PageBox
 from evalkit.review.case import HighlightedPlace
@@ -34,7 +35,7 @@ from evalkit.review.packet import get_base_case_id
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import QueueQuery
 from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt, compute_case_address
-from evalkit.store import OutputFolder, open_output_folder, use_stored_types
+from evalkit.store import OutputFolder, open_existing_output_folder
 from widgets.case_panel import build_page_marks, render_closing
 from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.kinds.controller import Action, CaseController, Message
@@ -90,7 +91,6 @@ class Workbench:
         self._controller: CaseController | None = None  # None: the queue is on screen
         self._is_page_unsaved = False
         self._page_images: PdfPageRenderer | None = None
-        self._pages_unavailable_reason = ""
         self._opened_case_count = 0
         self._is_claim_lost = False
         self._active_seconds = 0.0
@@ -310,19 +310,25 @@ class Workbench:
         self.queue_panel.show_queue_page(queue_page, notice)
         self._show_role(queue_page.role)
         self.bar.set_traits(title="", subtitle="", address="", **self._render_progress())
-        self.content_box.children = [self.queue_panel]
+        self._replace_case_on_screen(self.queue_panel)
 
-    def _show_fault(self, error: EvalkitError, retry_message: Message) -> None:
+    def _replace_case_on_screen(self, panel: ipywidgets.Widget) -> None:
+        self.content_box.children = [panel]
+        if self.page_pane.version:
+            for widget in (self.page_pane, self.segment_editor, *self.panels.values()):
+                widget.forget_case()
+
+    def _show_fault(self, error: Exception, retry_message: Message, subject: str = "") -> None:
         """Show the error screen; "Try again" handles ``retry_message`` once more."""
         self._retry_message = retry_message
         self.fault_panel.set_traits(
-            what=_PLAIN_SENTENCE_BY_CODE.get(error.code, "This cannot be shown."),
-            reason=str(error),
+            what=subject + _describe_error(error),
+            reason=str(error) if isinstance(error, EvalkitError) else "",
             error_id=log_traceback_and_create_id(error),
             has_queue=self._review_session is not None,
         )
         self.bar.set_traits(title="", subtitle="", address="")
-        self.content_box.children = [self.fault_panel]
+        self._replace_case_on_screen(self.fault_panel)
 
     def retry_failed_action(self, _: Message) -> None:
         """Handle once more the message that led to the error screen."""
@@ -355,6 +361,7 @@ class Workbench:
         if self._page_images is not None:
             self._page_images.close()
             self._page_images = None
+        forget_document_texts()
 
     def open_next_case(self, _: Message) -> None:
         """Open the case that should be decided next, or say that none is waiting."""
@@ -374,26 +381,39 @@ class Workbench:
         self._open_and_show_case(self.case.packet.case_id, look_again=True)
 
     def _open_and_show_case(self, case_id: str, **options: bool) -> None:
+        """Open a case; give it back and say why if it cannot be shown."""
         try:
-            case = self.review_session.open_and_claim_case(case_id, **options)
-        except EvalkitError as error:
-            if isinstance(error, StoreError) and not isinstance(error, NotFound):
-                self._forget_case()
-                self._show_fault(error, {"action": "open", "case_id": case_id})
-            else:
-                plain_sentence = _PLAIN_SENTENCE_BY_CODE.get(error.code, str(error))
-                self._show_queue(f"{case_id} is {error.message}." if isinstance(error, CaseTaken) else plain_sentence)
-            return
+            self._claim_and_show_case(case_id, **options)
+        except (ReviewRefused, NotFound) as error:
+            self._show_queue(_describe_refusal(error, case_id))
+        except Exception as error:  # noqa: BLE001 - shown as a screen with a button to try again
+            self._show_case_fault(error, case_id)
+
+    def _show_case_fault(self, error: Exception, case_id: str) -> None:
+        self._forget_case()
+        self._show_fault(error, {"action": "open", "case_id": case_id}, f"{case_id}: ")
+
+    def _claim_and_show_case(self, case_id: str, **options: bool) -> None:
+        case = self.review_session.open_and_claim_case(case_id, **options)
+        try:
+            self._show_case(case)
+        except Exception as error:
+            self.review_session.give_back_case(case_id, error)
+            raise
+
+    def _show_case(self, case: ReviewCase) -> None:
         self._forget_case()
         packet = case.packet
         panel = self.panels[packet.kind]
         self._controller = CONTROLLER_BY_KIND[packet.kind](self, case, panel)
-        self._page_images, self._pages_unavailable_reason = open_page_images(self._output_folder, case.bundle)
+        self._page_images, self.page_pane.note = open_page_images(self._output_folder, case.bundle)
+        if self._page_images is None and not case.is_locked:
+            raise DocumentError(self.page_pane.note, code="PAGES-MISSING", remedy="The case is free for others again.")
         self._opened_case_count += 1
-        token = f"{case_id}:{self._opened_case_count}"
+        token = f"{packet.case_id}:{self._opened_case_count}"
         mail_path = find_mail_path(Path(case.bundle.file_path))
         self.bar.set_traits(
-            address=compute_case_address(case_id),
+            address=compute_case_address(packet.case_id),
             title=packet.pdf_filename,
             subtitle=format_count(packet.total_pages, "page")
             + (f" · {packet.review_reason}" if packet.review_reason != "escalated" else "")
@@ -409,7 +429,6 @@ class Workbench:
             evidence_pages=() if case.is_blind else list_evidence_pages(packet),
             seen_pages=case.draft.pages_seen,
         )
-        self.page_pane.note = self._pages_unavailable_reason
         with panel.hold_sync():  # sent as one message, so that nothing of the previous case is shown with it
             closing = render_closing(case, self.controller.outcome_words)
             panel.case, panel.selected = self.controller.render_case() | closing | {"token": token}, ""
@@ -510,10 +529,6 @@ class Workbench:
             raise UsageError("this case has no such issue", code="ISSUE-UNKNOWN", remedy="Reload the page.")
         return str(issue_id)
 
-    @property
-    def _is_locked(self) -> bool:
-        return self.case.is_locked or bool(self._pages_unavailable_reason)
-
     def answer_issue(self, message: Message) -> Draft:
         """Record an answer to an issue with its effect; show what to answer next."""
         issue_id = self.require_known_issue_id(message["issue_id"])
@@ -577,9 +592,9 @@ class Workbench:
             notes=draft.notes,
             is_changed=case.has_expert_changes(draft),
             is_blind=case.is_blind,
-            is_locked=self._is_locked,
+            is_locked=case.is_locked,
             can_correct=controller.can_correct(),
-            why_not=self._pages_unavailable_reason or controller.explain_block() or "",
+            why_not=controller.explain_block() or "",
             issue_id=controller.get_open_issue_id(),
             issue_notes=draft.issue_notes,
             record=[] if case.is_locked else [asdict(line) for line in case.describe_record(draft)],
@@ -598,7 +613,7 @@ class Workbench:
                     issue_verdict.issue_id: {"verdict": issue_verdict.verdict} for issue_verdict in draft.issue_verdicts
                 },
                 notes=draft.issue_notes,
-                is_locked=self._is_locked,
+                is_locked=self.case.is_locked,
             )
             self.controller.render_draft()
 
@@ -686,11 +701,24 @@ class Workbench:
             self._open_next_or_show_queue()
 
     def _open_next_or_show_queue(self, notice: str = "") -> None:
-        next_case_id = self.review_session.choose_next_case_id()
-        if next_case_id is None:
-            self._show_queue(notice)
-        else:
-            self._open_and_show_case(next_case_id)
+        skipped: list[str] = []
+        while (case_id := self.review_session.choose_next_case_id()) is not None:
+            try:
+                self._claim_and_show_case(case_id)
+            except ReviewRefused as error:
+                self._show_queue(_describe_refusal(error, case_id))
+                return
+            except Exception as error:  # noqa: BLE001 - a broken case must not keep the expert from the next one
+                if self.review_session.give_back_case(case_id, error) and len(skipped) < _MAX_SKIPPED_CASES:
+                    error_id = log_traceback_and_create_id(error)
+                    skipped.append(f"{case_id} was skipped: {_describe_error(error)} (error {error_id})")
+                    continue
+                self._show_case_fault(error, case_id)
+                return
+            if skipped:
+                self.show_notice(" ".join(skipped))
+            return
+        self._show_queue(" ".join([notice, *skipped]).strip())
 
     # ------------------------------------------------------------------------------------------ what is open
 
@@ -774,6 +802,7 @@ WORKBENCH_ACTIONS: dict[str, Action[Workbench]] = {
 #: Sentences for a clinician by error code; the error's own message is for the people who run the server.
 _PLAIN_SENTENCE_BY_CODE = {
     "CASE-NOT-FOUND": "This case no longer exists.",
+    "STORE-NOT-FOUND": "A file of this case is missing.",
     "STORE-NEWER": "This case was created by a newer version of evalkit than the one running here.",
     "STORE-TORN": "A file of this case is damaged.",
     "STORE-INDEX": "The queue cannot be opened: it is locked or damaged.",
@@ -781,6 +810,20 @@ _PLAIN_SENTENCE_BY_CODE = {
     "STORE-FAILED": "Nothing can be read or saved at the moment.",
     "OUTPUT-FOLDER": "The folder with the cases is missing, or is not the right one.",
 }
+#: The number of broken cases that are skipped in a row; the next one is shown as an error.
+_MAX_SKIPPED_CASES = 5
+
+
+def _describe_refusal(error: EvalkitError, case_id: str) -> str:
+    if isinstance(error, CaseTaken):
+        return f"{case_id} is {error.message}."
+    return f"{case_id}: {_PLAIN_SENTENCE_BY_CODE[error.code]}" if error.code in _PLAIN_SENTENCE_BY_CODE else str(error)
+
+
+def _describe_error(error: Exception) -> str:
+    """Describe in plain words why a case or the queue cannot be shown."""
+    message = error.message if isinstance(error, DocumentError) else "This cannot be shown."
+    return _PLAIN_SENTENCE_BY_CODE.get(getattr(error, "code", ""), message)
 
 
 #: The fields of a draft that record what the expert saw, not what they answered; Undo does not change them.
@@ -836,8 +879,7 @@ def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywi
         from evalkit.settings import Settings  # imported only here, to keep the memory of an expert's screen small
 
         database_url = Settings.load().database
-    output_folder = open_output_folder(output or "output", database_url)
-    use_stored_types(output_folder)
+    output_folder = open_existing_output_folder(output or "output", database_url)
     workbench = Workbench(output_folder, reviewer_name, is_behind_login=is_voila)
     atexit.register(workbench.close_session)  # runs when the kernel is shut down, e.g. after a logout
     return workbench.view

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from evalkit.classification.findings import Finding, iter_segment_primary_types
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import PATTERNS, ClassificationOutput, DocumentType, Evidence
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.package_tables import load_package_table
 from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Block, DocumentBundle
@@ -57,7 +58,7 @@ def _load_rows(table_name: str) -> tuple[EvidencePattern, ...]:
     )
 
 
-@lru_cache(maxsize=256)  # several checks ask about the same quote, and answers repeat quotes
+@cache_document_text(256)  # several checks ask about the same quote, and answers repeat quotes
 def find_result_kinds(quote: str) -> frozenset[str]:
     """Return the names of the kinds of results that the quote states.
 
@@ -89,7 +90,7 @@ def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
     return bool(pattern.search(quote)) or not results.isdisjoint(find_result_kinds(quote))
 
 
-@lru_cache(maxsize=256)
+@cache_document_text(256)
 def find_weakness(quote: str, kind: DocumentType) -> EvidencePattern | None:
     """Return the weak form of a quote that is no evidence of the type, or None.
 

@@ -46,7 +46,7 @@ from evalkit.classification.verifiers import (
     find_rule_issues,
     run_step_or_build_failure,
 )
-from evalkit.core.identity_cache import keep_results
+from evalkit.core.document_cache import keep_results
 from evalkit.document_types import get_own_types, use_own_types
 from evalkit.documents.addressed_text import build_addressed_issues
 from evalkit.documents.bundle import DocumentBundle

@@ -52,7 +52,7 @@ from evalkit.classification.v2_consistency import (
     SUMMARY_KEY,
     choose_overall_type,
 )
-from evalkit.core.identity_cache import cache_by_identity
+from evalkit.core.document_cache import cache_by_identity
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import has_page_furniture
 from evalkit.documents.identity.file_persons import has_patient_identifier

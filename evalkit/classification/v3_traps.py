@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import islice
 
 from evalkit.classification.evidence_strength import is_only_in_furniture
@@ -44,6 +43,7 @@ from evalkit.classification.traps import (
 )
 from evalkit.classification.v1_schema import MIXTURE_LOCATION
 from evalkit.classification.vendors import find_vendor_mentions, is_signal_of_vendor, iter_name_spans
+from evalkit.core.document_cache import cache_document_text
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import blank_web_and_mail_addresses, strip_stamp_lines
 from evalkit.errors import UsageError
@@ -357,7 +357,7 @@ def _find_phrase(page: Page, phrase: str) -> str | None:
 _ASCII_EQUIVALENTS = str.maketrans("İıſ", "iis")
 
 
-@lru_cache(maxsize=512)  # every phrase is searched on the same pages
+@cache_document_text(512)  # every phrase is searched on the same pages
 def _lower_text(text: str) -> str:
     return (text if text.isascii() else text.translate(_ASCII_EQUIVALENTS)).lower()
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationError
 
 from evalkit.classification.schema import PATTERNS
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord, describe_first_row_error
 from evalkit.documents.furniture import blank_web_and_mail_addresses
@@ -111,7 +112,7 @@ def is_in_letterhead(text: str, position: int) -> bool:
     return position < _find_letterhead_end(text) and len(_get_line(text, position)) <= MAX_LETTERHEAD_LINE_LENGTH
 
 
-@lru_cache(maxsize=64)
+@cache_document_text(64)
 def _find_letterhead_end(text: str) -> int:
     end = filled_lines = 0
     for line in text.split("\n"):
@@ -143,7 +144,7 @@ def iter_name_spans(names: Sequence[str], text: str) -> Iterator[tuple[int, int]
             yield from (match.span() for match in _compile_name(name).finditer(text))
 
 
-@lru_cache(maxsize=512)  # the same names and pages are compared again and again
+@cache_document_text(512)  # the same names and pages are compared again and again
 def _keep_letters_and_digits(text: str) -> str:
     return PATTERNS["separator"].sub("", text).lower()
 

@@ -15,7 +15,6 @@ from evalkit.cli.options import (
     create_output_option,
     load_settings,
     open_existing_output,
-    open_output,
 )
 from evalkit.cli.render import render_doctor_checks
 from evalkit.cli.terminal import print_json, print_notes, print_outcome
@@ -159,7 +158,7 @@ def reindex(
 
     Example: evalkit reindex
     """
-    from evalkit.pipeline.reindex import reindex as rebuild
+    from evalkit.review.index_rebuild import reindex as rebuild
 
     documents, cases = rebuild(open_existing_output(output))
     text = f"{documents} documents and {cases} cases indexed"
@@ -177,7 +176,7 @@ def move_database(
 
     Example: EVALKIT_DATABASE=postgresql://db/evalkit evalkit move-database
     """
-    from evalkit.pipeline.reindex import move_database as move
+    from evalkit.review.index_rebuild import move_database as move
     from evalkit.store import MOVED_SQLITE_FILE
 
     url = load_settings().database
@@ -249,10 +248,10 @@ def restore(
             as_json=as_json,
         )
         return
-    summary = restore_backup(path, open_output(output), purged=purged)
+    summary = restore_backup(path, load_settings(output=output).output, purged=purged)
     text = f"{summary.files} files of {summary.made_at} restored to {summary.path}"
     print_notes(
         f"{summary.purged} documents that were purged after the backup were deleted again",
-        "a purge of which neither a later backup nor --purged has a record is undone: repeat it",
+        "a purge that neither a later backup nor --purged records is undone: repeat it",
     )
     print_outcome([text], lambda: vars(summary), as_json=as_json)

@@ -95,12 +95,10 @@ def open_output(output: str | None) -> OutputFolder:
 
 def open_existing_output(output: str | None) -> OutputFolder:
     """Open the output folder of an earlier run. UsageError if there is none."""
-    from evalkit.store import require_evalkit_output_folder, use_stored_types
+    from evalkit.store import open_existing_output_folder
 
-    output_folder = open_output(output)
-    require_evalkit_output_folder(output_folder)
-    use_stored_types(output_folder)
-    return output_folder
+    settings = load_settings(output=output)
+    return open_existing_output_folder(settings.output, settings.database)
 
 
 def format_queue_command(output: str) -> str:

@@ -25,10 +25,10 @@ def queue(
 
     Example: evalkit queue
     """
+    from evalkit.review.index_rebuild import open_index
     from evalkit.review.queue import list_pending_cases_worst_first
-    from evalkit.store import OutputIndex
 
-    with OutputIndex(open_existing_output(output)) as index:
+    with open_index(open_existing_output(output), read_only=True) as index:
         rows = list_pending_cases_worst_first(index)
     print_outcome(render_queue(rows), lambda: rows, as_json=as_json)
 

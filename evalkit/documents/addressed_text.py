@@ -11,12 +11,13 @@ from base64 import b64decode
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache
 from html import unescape
 from itertools import takewhile
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import AddressedText, Page
 from evalkit.issue import Issue, IssueSeverity
@@ -137,7 +138,7 @@ def _read_symbols(text: str) -> tuple[str, list[tuple[int, int]]]:
     return "".join(symbols), spans
 
 
-@lru_cache(maxsize=8192)
+@cache_document_text(8192)
 def _read_token(kind: str, token: str) -> str:
     rules = _load_rules()
     word = _normalise_word(token)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.documents.mupdf import load_pymupdf
 
 _CHAR_MAPPING = re.compile(rb"<([0-9A-Fa-f\s]+)>\s*<([0-9A-Fa-f\s]+)>")
@@ -46,7 +46,7 @@ def find_misleading_characters(document: Any, font_xref: int, *, has_own_glyphs:
     return characters_by_font[font_xref]
 
 
-@lru_cache(maxsize=1)
+@cache_document_text(1)
 def _get_characters_by_font(_document_number: int) -> dict[int, set[str]]:
     """Return the findings by font for the document with this PyMuPDF number.
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import takewhile
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.grouping import split_into_runs
 from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord
@@ -84,7 +85,7 @@ def has_page_furniture(text: str) -> bool:
     return any(furniture.stamp_part_patterns_by_id[row["id"]].search(text) for row in furniture.page_furniture)
 
 
-@lru_cache(maxsize=64)  # a line in a page's margin is asked for twice, a running head on every page
+@cache_document_text(64)  # a line in a page's margin is asked for twice, a running head on every page
 def is_stamp_line(line: str) -> bool:
     """Return True if a line from a page's top or bottom is a stamp, e.g. of a fax.
 
@@ -157,14 +158,14 @@ def strip_stamp_lines(page: Page) -> str:
     return _join_without_stamps(tuple((block.text, block.furniture) for block in page.visible_blocks))
 
 
-@lru_cache(maxsize=64)  # several checks ask for the same page
+@cache_document_text(64)  # several checks ask for the same page
 def _join_without_stamps(lines: tuple[tuple[str, bool], ...]) -> str:
     has_furniture = any(is_furniture for _, is_furniture in lines)
     stamps = find_stamp_line_indices([text for text, _ in lines]) if has_furniture else set()
     return "\n".join(text for index, (text, is_furniture) in enumerate(lines) if not (is_furniture and index in stamps))
 
 
-@lru_cache(maxsize=64)  # the search for each laboratory asks for the same page
+@cache_document_text(64)  # the search for each laboratory asks for the same page
 def blank_web_and_mail_addresses(text: str) -> str:
     """Replace web and e-mail addresses by spaces, keeping the text's length.
 

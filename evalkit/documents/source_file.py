@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from functools import lru_cache
 from pathlib import Path
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.safe_io import FileTooLarge, NotARegularFile, open_regular_file, read_regular_file
 from evalkit.documents.attachments import Mail, parse_mail
 from evalkit.errors import DocumentError
@@ -47,7 +47,7 @@ def read_mail(path: Path) -> Mail:
     return parse_mail(read_source_file(path), path.name)
 
 
-@lru_cache(maxsize=5)  # the attachments of a mail are read one after the other, also those of mails in it
+@cache_document_text(5)  # the attachments of a mail are read one after the other, also those of mails in it
 def _read_mail(path: Path, _modified_ns: int, _size: int) -> Mail:
     return read_mail(path)
 

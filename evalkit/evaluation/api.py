@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
 from evalkit.core.clocks import format_iso_seconds, utc_now
+from evalkit.core.document_cache import keep_results
+from evalkit.errors import UsageError
 from evalkit.evaluation.report import EvaluationReport, build_report
 from evalkit.evaluation.run_comparison import RunComparison, compare_studies
 from evalkit.evaluation.study import read_folder_study, read_study, select_run
 from evalkit.pipeline.run_history import read_run_records
 from evalkit.settings import Settings
-from evalkit.store import open_output_folder
+from evalkit.store import open_existing_output_folder, open_output_folder
 
 
+@keep_results()
 def report(
     output: Path | str | None = None,
     *,
@@ -47,6 +51,7 @@ def report(
     return build_report(study, made_at=format_iso_seconds(utc_now()), certificate_settings=certificate_settings)
 
 
+@keep_results()
 def compare(
     a: Path | str,
     b: Path | str,
@@ -61,8 +66,10 @@ def compare(
     before a folder of that name. ``truth`` is as for :func:`report`. UsageError if a folder has no results.
     """
     settings = settings or Settings.load()
-    runs_folder = open_output_folder(output or settings.output, settings.database)
-    run_names = {record.name for record in read_run_records(runs_folder)}
+    run_names: set[str] = set()
+    with nullcontext() if output else suppress(UsageError):  # two folders need no third one
+        runs_folder = open_existing_output_folder(output or settings.output, settings.database)
+        run_names = {record.name for record in read_run_records(runs_folder)}
     read = partial(read_folder_study, truth=truth, foreign_types=settings.foreign_types)
     newest = read(runs_folder) if run_names & {a, b} else None
     return compare_studies(

@@ -24,10 +24,11 @@ from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.study import read_folder_study
 from evalkit.review.attention_checks import AttentionCheck, iterate_check_case_and_doc_ids
 from evalkit.review.attention_checks.planting import plant_and_save_attention_check
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.opinions import queue_or_withdraw_attention_checks
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.write_lock import hold_case_write_lock
-from evalkit.store import OutputFolder, OutputIndex
+from evalkit.store import OutputFolder, require_evalkit_output_folder
 
 ALL_REVIEWERS, ALL_FAULTS = "(together)", "all"
 
@@ -148,6 +149,7 @@ def plant_and_queue_attention_checks(
         raise UsageError(
             f"cannot draw {max_case_count} cases", code="SAMPLE-NUMBER", remedy="Give a number of cases of at least 1."
         )
+    require_evalkit_output_folder(output_folder)
     with output_folder.hold_run_lock():
         vouched_documents = [
             record
@@ -160,7 +162,7 @@ def plant_and_queue_attention_checks(
         candidates.sort(key=lambda document: hashlib.sha256(f"{seed}:{drawn_at}:{document.sha256}".encode()).digest())
         checked_doc_ids = {doc_id for _, doc_id in iterate_check_case_and_doc_ids(output_folder)}
         deciding_reviewers = ReviewerRoster(output_folder).list_deciding_reviewers()
-        with OutputIndex(output_folder) as index:
+        with open_index(output_folder) as index:
             new_checks: list[AttentionCheck] = []
             known_to_everybody = 0
             for record in candidates:

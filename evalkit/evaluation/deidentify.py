@@ -20,7 +20,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from evalkit.classification.offline.lexicon import load_lexicon
 from evalkit.classification.patient_keys import KeyedClassification
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.vendors import load_vendors
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.readers import SUFFIXES
@@ -158,7 +159,7 @@ def _count_digits(text: str) -> int:
     return sum(character.isdigit() for character in text)
 
 
-@lru_cache(maxsize=64)  # each page is searched twice: for the names of the whole document, then to mask the page
+@cache_document_text(64)  # each page is searched twice: for the names of the whole document, then to mask the page
 def _find_pattern_matches(text: str) -> tuple[tuple[str, int, int], ...]:
     return tuple(
         (mask, *match.span("v" if "v" in pattern.groupindex else 0))

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from evalkit.core.document_cache import keep_results
 from evalkit.errors import StoreError, UsageError
 from evalkit.evaluation.exports.content import ExportOptions, collect_content
 from evalkit.evaluation.exports.export_folder import is_earlier_export
@@ -22,6 +23,7 @@ from evalkit.settings import Settings
 from evalkit.store import open_output_folder
 
 
+@keep_results()
 def export_ground_truth(
     output: Path | str,
     to: Path | str | None,

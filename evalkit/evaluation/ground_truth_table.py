@@ -35,7 +35,7 @@ from evalkit.store import (
     REVIEWS_FOLDER,
     OutputFolder,
     bundle_file_name,
-    open_output_folder,
+    open_existing_output_folder,
     review_file_name,
 )
 
@@ -185,7 +185,7 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
         ]
         known_reviewers = frozenset(reviewer for truth in exported for reviewer in truth.answer_reviewers)
         return FolderGroundTruth(tuple(exported), tuple(problems), known_reviewers)
-    output_folder = open_output_folder(output)
+    output_folder = open_existing_output_folder(output)
     draw_probabilities = _read_draw_probabilities(output_folder, problems)
     reviews = list(_iterate_cases_reviewers_outcomes(output_folder, problems))
     reviewers_by_doc_id = group_pairs(

@@ -24,8 +24,8 @@ from evalkit.classification.schema import DocumentType
 from evalkit.classification.training.guard import count_guard_errors
 from evalkit.classification.training.site_weights import SiteDocument, SiteTrainingSet
 from evalkit.classification.v5_arbiter import Decision
+from evalkit.core.document_cache import keep_results
 from evalkit.core.grouping import group_by
-from evalkit.core.identity_cache import keep_results
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.splitting import GroupingFeatures, group_related_documents, hash_shingles
 from evalkit.pipeline.event_log import EventFact

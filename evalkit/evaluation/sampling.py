@@ -19,8 +19,15 @@ from evalkit.evaluation.study import DocumentRecord, Study, read_folder_study
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_probability_by_drawn_doc_id
 from evalkit.pipeline.supplied_labels import read_stored_production_labels, translate_production_row
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.loaders import read_bundle, read_result
-from evalkit.store import OutputFolder, OutputIndex, packet_file_name, sample_draw_file_name
+from evalkit.store import (
+    OutputFolder,
+    OutputIndex,
+    packet_file_name,
+    require_evalkit_output_folder,
+    sample_draw_file_name,
+)
 
 StratifyBy = Literal["production", "type", "decision"]
 #: For each way to stratify: a function that returns a document's stratum, and the stratum's name if it returns None.
@@ -150,6 +157,7 @@ def draw_and_queue_sample(
     The draw is recorded before its cases are queued: if the program is interrupted, the next draw or run queues the
     missing cases. UsageError as in ``draw_stratified_sample``, or if a run is writing; StoreError.
     """
+    require_evalkit_output_folder(output_folder)
     with output_folder.hold_run_lock():
         draw = draw_stratified_sample(
             read_folder_study(output_folder, foreign_types=foreign_types),
@@ -165,7 +173,7 @@ def draw_and_queue_sample(
             raise StoreError(
                 "another process recorded a draw at the same time", code="STORE-FAILED", remedy="Repeat the draw."
             )
-        with OutputIndex(output_folder) as index:
+        with open_index(output_folder) as index:
             _queue_missing_sample_packets(output_folder, index, drawn_at, foreign_types or {})
     return draw
 

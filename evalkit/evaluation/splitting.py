@@ -14,7 +14,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import DisjointSet
 
 from evalkit.classification.patient_keys import list_person_keys
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
@@ -92,7 +92,7 @@ def hash_shingles(text: str) -> _HashArray:
     return np.unique(hashes)
 
 
-@lru_cache(maxsize=1 << 18)
+@cache_document_text(1 << 18)
 def _hash_word(word: str) -> int:
     return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 

@@ -49,6 +49,7 @@ from evalkit.pipeline.supplied_labels import (
 from evalkit.review.attention_checks import is_attention_check_review
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
 from evalkit.review.ground_truth import SOURCE_BY_OUTCOME, is_simulated_reviewer, list_revisions
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 from evalkit.settings import Settings
 from evalkit.store import (
@@ -59,10 +60,9 @@ from evalkit.store import (
     REVIEWS_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
     OutputFolder,
-    OutputIndex,
     bundle_file_name,
     ground_truth_file_name,
-    has_database,
+    open_existing_output_folder,
     open_output_folder,
     packet_file_name,
     result_file_name,
@@ -398,7 +398,7 @@ def read_study(
         StoreError: a draw, an event, ``production_labels.json`` or the index is damaged; these files concern all
             documents.
     """
-    output_folder = open_output_folder(output, (settings or Settings.load()).database)
+    output_folder = open_existing_output_folder(output, (settings or Settings.load()).database)
     return read_folder_study(output_folder, truth=truth, production=production, foreign_types=foreign_types)
 
 
@@ -579,9 +579,7 @@ class _StudyReader:
         self._production_rows: Mapping[str, Mapping[str, Any]] = {}
 
     def _read_index_rows(self) -> dict[str, dict[str, Any]]:
-        if not has_database(self.output_folder):
-            return {}
-        with OutputIndex(self.output_folder) as index:
+        with open_index(self.output_folder, read_only=True) as index:
             return {row["doc_id"]: row for row in index.list_documents()}
 
     def iterate_doc_ids(self, *, replaced: bool) -> Iterator[str]:

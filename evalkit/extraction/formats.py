@@ -11,9 +11,9 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache
 from typing import Literal
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.extraction import clinical_formats
 from evalkit.extraction.patterns import get_pattern
 
@@ -104,7 +104,7 @@ def get_format_example(value_format: FieldFormat) -> str:
     return _FORMAT_EXAMPLES.get(value_format, "")
 
 
-@lru_cache(maxsize=4096)
+@cache_document_text(4096)
 def clean_text(text: str) -> str:
     """Return a text in one line, with plain dashes and without invisible characters."""
     cleaned = " ".join(unicodedata.normalize("NFKC", text).translate(_DASH_TRANSLATION).split())

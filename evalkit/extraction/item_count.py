@@ -12,10 +12,11 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import accumulate, product
 from typing import Any, NamedTuple
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.grouping import group_by, split_into_runs
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Page
@@ -308,7 +309,7 @@ def _build_readings(rule: _Rule, match: re.Match[str], offset: int) -> Iterator[
         yield _Reading(name, state, offset + match.start(), offset + max(match.end(), end))
 
 
-@lru_cache(maxsize=1_000)
+@cache_document_text(1_000)
 def _canonicalise_stain(name: str) -> str:
     known_name = next((known for known, pattern in _load_tables().stains if pattern.fullmatch(name)), name)
     return re.sub(r"\W+", "", known_name).upper()

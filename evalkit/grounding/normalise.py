@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import compress
 
+from evalkit.core.document_cache import cache_document_text
+
 #: All characters that are drawn as a dash or hyphen; the canonical form writes each as ASCII's hyphen.
 DASHES = "-‐‑‒–—―−⸺⸻⁃﹘﹣－᠆־"
 
@@ -66,7 +68,7 @@ class CanonicalText:
         return self.original_indices[start], self.original_indices[end - 1] + 1
 
 
-@lru_cache(maxsize=512)  # all verifiers ask for the same pages
+@cache_document_text(512)  # all verifiers ask for the same pages
 def build_canonical_text(text: str) -> CanonicalText:
     """Return a text in canonical form, which also maps back to the original text."""
     return CanonicalText(text, canonicalise(text))

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import NamedTuple
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.package_tables import load_package_table
 from evalkit.grounding.critical_terms import PATTERNS, DifferenceKind, load_terms
 from evalkit.grounding.difference import QuoteDifference
@@ -300,7 +301,7 @@ def _extract_clause_before(text: str, start: int, *, crosses_colons: bool = Fals
     return window[clause_ends[-1] if clause_ends else 0 : -1]
 
 
-@lru_cache(maxsize=4)  # called twice for each quote, with and without colons
+@cache_document_text(4)  # called twice for each quote, with and without colons
 def _find_clause_ends(text: str, start: int) -> Sequence[tuple[int, str]]:
     """Find the ends of clauses before ``start``, as indices into the searched window.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.grounding.normalise import is_plain_ascii, normalise_characters
 
 
@@ -47,7 +47,7 @@ _TOKEN = re.compile(
 _REMOVED_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W_])|(?<=\d)-(?=[^\W\d_])|\s")
 
 
-@lru_cache(maxsize=1024)
+@cache_document_text(1024)
 def tokenise(text: str) -> tuple[Token, ...]:
     """Split a text into its words, numbers and meaningful signs, in order."""
     normalised_text = normalise_characters(text)
@@ -60,7 +60,7 @@ def tokenise(text: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-@lru_cache(maxsize=4096)
+@cache_document_text(4096)
 def fold_word(text: str) -> str:
     """Fold a word for comparison: small letters, no hyphens at letters, "u" for micro.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
+from evalkit.core.document_cache import forget_document_texts
 from evalkit.documents.input_files import SkippedFile
 from evalkit.errors import ModelSetupError, RunStopped
 from evalkit.llm.model import Usage
@@ -134,6 +135,8 @@ async def process_documents(
         except InterruptedReadError:
             interrupted_numbers.append(number)
             return
+        finally:
+            forget_document_texts()
         if on_progress:
             on_progress(outcome_by_number[number], len(outcome_by_number), len(sources))
 

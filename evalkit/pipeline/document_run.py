@@ -54,7 +54,6 @@ from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, ModelSession
 from evalkit.pipeline.options import RunOptions, resolve_settings
 from evalkit.pipeline.patient_roster import build_patient_expectation
 from evalkit.pipeline.purge import exclude_purged
-from evalkit.pipeline.reindex import rebuild_and_count_documents_and_cases
 from evalkit.pipeline.run_estimate import RunEstimate
 from evalkit.pipeline.run_history import AuditDraw, ModelUsage, RunInputs, begin_or_continue_run
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
@@ -80,6 +79,7 @@ from evalkit.review.ground_truth import (
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.kinds import list_document_case_ids
 from evalkit.review.loaders import load_if_intact, read_bundle, read_result
 from evalkit.review.packet import is_packet_frozen
@@ -89,7 +89,6 @@ from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
 from evalkit.statements.statement_detection import BANK_STATEMENT_CODE, refuse_bank_statement
 from evalkit.store import (
-    RESULTS_FOLDER,
     OutputFolder,
     OutputIndex,
     bundle_file_name,
@@ -217,13 +216,10 @@ async def _open_document_run(options: RunOptions, *, estimates_only: bool = Fals
     with (
         output_folder.hold_run_lock(saves_in_steps=True),
         use_weights_in_force(output_folder),
-        OutputIndex(output_folder) as index,
+        open_index(output_folder) as index,
     ):
         if settings.types_file is not None:
             store_own_types(output_folder, settings.types_file)
-        # If the database was lost, the index is rebuilt from the files.
-        if not index.list_documents() and output_folder.list_json_files(RESULTS_FOLDER):
-            rebuild_and_count_documents_and_cases(output_folder, index)
         earlier_rows = index.list_documents()
         row_by_sha256 = {row["sha256"]: row for row in earlier_rows if row["sha256"]}
         doc_id_by_sha256 = {sha256: row["doc_id"] for sha256, row in row_by_sha256.items()}

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Awaitable, Coroutine
 from typing import Any, TypeVar
 
+from evalkit.core.document_cache import forget_document_texts
+
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -47,4 +49,5 @@ def _run_event_loop(loop: asyncio.AbstractEventLoop, task: Awaitable[Any], finis
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
     finally:
+        forget_document_texts()
         finished_event.set()

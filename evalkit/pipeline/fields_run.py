@@ -46,6 +46,7 @@ from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_history import ResultWriter, read_run_records
 from evalkit.pipeline.run_setup import build_reader_config
 from evalkit.pipeline.site_weights import use_weights_in_force
+from evalkit.review.index_rebuild import open_index
 from evalkit.settings import Settings
 from evalkit.statements.statement_detection import refuse_bank_statement
 from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, open_output_folder, store_own_types
@@ -177,7 +178,7 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
     with (
         output_folder.hold_run_lock(saves_in_steps=True),
         use_weights_in_force(output_folder),
-        OutputIndex(output_folder) as index,
+        open_index(output_folder) as index,
     ):
         if settings.types_file is not None:
             store_own_types(output_folder, settings.types_file)

@@ -30,6 +30,7 @@ from evalkit.pipeline.options import resolve_settings
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_setup import build_reader_config
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.packet import is_packet_frozen
 from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.review.template_editing import read_stored_template
@@ -143,7 +144,7 @@ async def _review_and_publish_template(
     even_purged: bool,
 ) -> TemplateReviewSummary:
     reader_config = build_reader_config(settings)
-    with output_folder.hold_run_lock(saves_in_steps=True), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(saves_in_steps=True), open_index(output_folder) as index:
         source = _identify_statement(output_folder, index, statement_pdf, even_purged=even_purged)
         bundle = load_bundle_if_current(output_folder, source, reader_config.reader_version)
         if bundle is None:

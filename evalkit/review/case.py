@@ -22,7 +22,7 @@ from evalkit.issue import Issue, IssueSeverity, PageBox
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import format_field_value
 from evalkit.review.ground_truth import GroundTruthRecord, Review, ReviewOutcome
-from evalkit.review.issue_context import IssueContext, build_issue_context
+from evalkit.review.issue_context import IssueContext, build_issue_context, get_issue_id
 from evalkit.review.packet import SMEPacket
 from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.submission import Correction, Submission, build_incomplete_review_error
@@ -140,11 +140,12 @@ class ReviewCase(ABC):
     """The review that decided a closed case; None if open, or not to be read yet. ``draft`` is its answer. The case is closed
     unless its reviewer looks again at an own blind answer."""
 
-    def get_issue_context(self, issue_id: str) -> IssueContext:
-        """Get an issue with the document's text around its place.
+    def get_issue_context(self, issue_id: Issue | str) -> IssueContext:
+        """Get an issue, given itself or its id, with the document's text around its place.
 
         NotFound if the case has no issue with this id. The result is cached.
         """
+        issue_id = get_issue_id(issue_id)
         if issue_id not in self._contexts_by_issue_id:  # the screen asks again on every page change
             self._contexts_by_issue_id[issue_id] = build_issue_context(
                 self.packet, issue_id, self.bundle, self.quote_locator

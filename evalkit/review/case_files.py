@@ -12,9 +12,6 @@ from collections.abc import (
 from datetime import (
     datetime,
 )
-from functools import (
-    lru_cache,
-)
 from typing import (
     Any,
 )
@@ -26,6 +23,7 @@ from evalkit.core.clocks import (
     format_iso_seconds,
     utc_now,
 )
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.gc_pause import (
     pause_gc,
 )
@@ -119,7 +117,7 @@ def read_packet(output_folder: OutputFolder, case_id: str) -> SMEPacket:
     return packet
 
 
-@lru_cache(maxsize=4)
+@cache_document_text(4)
 def _parse_packet_file(name: str, raw_bytes: bytes) -> SMEPacket:
     """Parse the bytes of a packet's file.
 

@@ -76,10 +76,12 @@ class ClaimHolder:
         return CaseTaken(claim.reviewer, claim.since, same_reviewer=claim.reviewer == self.reviewer)
 
 
-def recompute_and_save_case_status(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> None:
+def recompute_and_save_case_status(
+    output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str, *, writes_packet: bool = True
+) -> None:
     """Derive a case's status from reviews, claims and deferrals, and save it.
 
-    The status goes into the index and, if possible, into the packet. Claims count if they are live at ``now`` (ISO 8601,
+    The status goes into the index and, if possible and wanted, into the packet. Claims count if they are live at ``now`` (ISO 8601,
     UTC). The caller holds the write lock.
     """
     status: ReviewStatus = read_review_status(output_folder, case_id)
@@ -88,7 +90,8 @@ def recompute_and_save_case_status(output_folder: OutputFolder, index: OutputInd
     elif status == "pending" and index.deferrals.find(case_id):
         status = "deferred"
     index.set_review_status(case_id, status)
-    try_write_packet_status(output_folder, case_id, status)
+    if writes_packet:
+        try_write_packet_status(output_folder, case_id, status)
 
 
 def try_write_packet_status(output_folder: OutputFolder, case_id: str, status: ReviewStatus) -> None:

@@ -24,6 +24,9 @@ from evalkit.review.plain_sentences import get_issue_answers
 #: The number of paragraphs that are shown before and after the place of an issue.
 PARAGRAPHS_BEFORE, PARAGRAPHS_AFTER = 2, 3
 
+#: What an error may repeat of an id: anything else may be a document's text that was passed by mistake.
+_ISSUE_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,40}")
+
 
 class IssueSegment(StrictRecord):
     """The segment of the agent's answer that an issue concerns."""
@@ -102,18 +105,26 @@ class IssueContext(StrictRecord):
     """The words on the issue's page that nobody can see, if the issue is about them; empty otherwise."""
 
 
+def get_issue_id(issue: Issue | str) -> str:
+    """Return the id of an issue, which may be given by its id."""
+    return issue.issue_id if isinstance(issue, Issue) else issue
+
+
 def build_issue_context(
-    packet: SMEPacket, issue_id: str, bundle: DocumentBundle, locator: QuoteLocator | None = None
+    packet: SMEPacket, issue_id: Issue | str, bundle: DocumentBundle, locator: QuoteLocator | None = None
 ) -> IssueContext:
     """Build the context of one issue of a packet.
 
     ``locator`` may be shared between calls, to search the same ``bundle`` faster. NotFound if the packet has no issue with
     this id.
     """
+    issue_id = get_issue_id(issue_id)
     issue = next((issue for issue in packet.issues if issue.issue_id == issue_id), None)
     if issue is None:
         raise NotFound(
-            f"case {packet.case_id!r} has no issue {issue_id!r}",
+            f"case {packet.case_id!r} has no issue {issue_id!r}"
+            if _ISSUE_ID_PATTERN.fullmatch(str(issue_id))
+            else f"case {packet.case_id!r} has no such issue, and this is no issue_id",
             code="ISSUE-NOT-FOUND",
             remedy="The case's issues are listed in packet.issues.",
         )

@@ -426,6 +426,17 @@ def rebuild_case_files_and_list_index_rows(
     )
 
 
+def list_index_rows(
+    output_folder: OutputFolder, case_id: str, check_case_ids_by_doc_id: Mapping[str, Sequence[str]] | None = None
+) -> list[dict[str, Any]]:
+    """List a case's index rows as the files are, without writing any of them."""
+    opinions = CaseOpinions.read(output_folder, case_id, check_case_ids_by_doc_id)
+    existing_ids = filter(
+        lambda member_id: output_folder.has_file(packet_file_name(member_id)), opinions.numbered_reviews_by_case_id
+    )
+    return list(opinions.iterate_index_rows(output_folder, frozenset(existing_ids)))
+
+
 def write_derived_files_and_get_case_ids(output_folder: OutputFolder, opinions: CaseOpinions) -> frozenset[str]:
     """Rebuild ground truth, follow-up packets and packet statuses from the reviews.
 

@@ -12,13 +12,14 @@ from typing import Literal, NamedTuple
 from PIL.Image import Image
 
 from evalkit.classification.document_result import DocumentFailure, DocumentResult
+from evalkit.core.document_cache import keep_results
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.documents.render import encode_webp, highlight_boxes, render_page
 from evalkit.errors import DocumentError
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import PageBox
 from evalkit.review.shown_documents import load_shown_pdf, read_bundle_as_shown, read_result_as_shown
-from evalkit.store import open_output_folder
+from evalkit.store import open_existing_output_folder
 
 HighlightStyle = Literal["found", "near"]
 _IMAGE_WIDTH_PX = 760
@@ -57,6 +58,7 @@ class PageView:
         return f'<div style="font:14px sans-serif"><p><b>{escape(self.headline)}</b></p>{scrolled}</div>'
 
 
+@keep_results()
 def view(doc_id: str, *, output: Path | str | None = None, page: int | None = None, dpi: int = 110) -> PageView:
     """Show a processed document's pages with evidence and issues highlighted.
 
@@ -67,7 +69,7 @@ def view(doc_id: str, *, output: Path | str | None = None, page: int | None = No
     """
     from evalkit.settings import Settings  # imported only here, to keep the memory of an expert's screen small
 
-    output_folder = open_output_folder(output or Settings.load().output)
+    output_folder = open_existing_output_folder(output or Settings.load().output)
     result = read_result_as_shown(output_folder, doc_id)
     if isinstance(result, DocumentFailure):
         raise DocumentError(result.error.message, code=result.error.code, remedy=result.error.remedy)

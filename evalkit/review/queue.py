@@ -7,7 +7,7 @@ and a :class:`QueuePage` is a page of it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from math import ceil
@@ -225,9 +225,14 @@ def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
     )
 
 
-def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
-    """Yield the index rows of closed cases, built from the files; sorted by case_id."""
-    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
+def derive_closed_case_rows(
+    output_folder: OutputFolder, case_ids: Iterable[str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield the index rows of closed cases, built from the files.
+
+    Of ``case_ids`` if given, otherwise of all cases.
+    """
+    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER) if case_ids is None else case_ids:
         name = packet_file_name(case_id)
         review = read_newest_review(output_folder, case_id) if output_folder.has_file(name) else None
         if review and derive_review_status(review) == "completed":
@@ -235,9 +240,14 @@ def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, A
             yield build_closing_row(case_id, review, {issue["issue_id"]: issue["code"] for issue in issues})
 
 
-def derive_review_chain_heads(output_folder: OutputFolder) -> Iterator[ReviewChainHead]:
-    """Yield number and hash of each case's newest review file, sorted by case_id."""
-    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
+def derive_review_chain_heads(
+    output_folder: OutputFolder, case_ids: Iterable[str] | None = None
+) -> Iterator[ReviewChainHead]:
+    """Yield number and hash of each case's newest review file.
+
+    Of ``case_ids`` if given, otherwise of all cases.
+    """
+    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER) if case_ids is None else case_ids:
         if revision := find_newest_revision(output_folder, case_id):
             yield ReviewChainHead(case_id, revision, hash_review_file(output_folder, case_id, revision))
 
@@ -257,11 +267,14 @@ class QueueList:
         holder: ClaimHolder,
         permissions: Permissions = _NO_RESTRICTIONS,
         place: str = "",
+        broken_case_ids: Container[str] = (),
     ) -> None:
         """Count the cases of the list.
 
-        ``place`` is the case_id after which the reviewer goes on; empty for the top.
+        ``place`` is the case_id after which the reviewer goes on; empty for the top. ``broken_case_ids`` could not be
+        opened: they are listed, but do not come next.
         """
+        self._broken_case_ids = broken_case_ids
         self._case_list, self.query, self._holder, self._permissions = index.case_list, queue_query, holder, permissions
         self._now = now
         self._cutoffs = CaseAgeCutoffs(
@@ -343,9 +356,13 @@ class QueueList:
         for start, end in ((self.place, self.waiting), (0, min(self.place, self.waiting))):
             for position in range(start, end, _ROWS_PER_PAGE):
                 for row in self.load_rows(position, min(_ROWS_PER_PAGE, end - position)):
-                    if row.can_come_next:
+                    if self.can_come_next(row):
                         return row.case_id
         return None
+
+    def can_come_next(self, row: QueueRow) -> bool:
+        """Return True if the reviewer may decide a case that could be opened so far."""
+        return row.can_come_next and row.case_id not in self._broken_case_ids
 
 
 def build_queue_row(row: Mapping[str, Any], holder: ClaimHolder, now: datetime, permissions: Permissions) -> QueueRow:

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.core.data_frames import TEXT, build_frame
-from evalkit.errors import ReviewConflict, UsageError
+from evalkit.core.document_cache import forget_document_texts, keep_results
+from evalkit.errors import ReviewConflict, StoreError, UsageError
+from evalkit.issue import Issue
 from evalkit.review.case_files import read_packet, read_packet_bundle
 from evalkit.review.claiming import reconcile_statuses_with_claims, require_not_taken
 from evalkit.review.draft import ExpertQuote
 from evalkit.review.ground_truth import IssueVerdict, Review, ShownMachineAnswers, find_newest_revision
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.kinds.classification import ClassificationCorrection
 from evalkit.review.kinds.extraction import FieldsCorrection
@@ -33,7 +36,6 @@ from evalkit.store import (
     CASE_COLUMNS,
     CaseView,
     OutputFolder,
-    OutputIndex,
     open_output_folder,
     require_evalkit_output_folder,
 )
@@ -64,6 +66,7 @@ class SMEReviewHelper:
         """Open the output folder of a run and its database for the reviewer of this name.
 
         ``clock`` returns the time as ISO 8601 in UTC; None means the system's clock. The database is that of the settings.
+        A folder that cannot be written is only read.
         UsageError if the name is empty, if ``output`` is no output folder, or if a setting is wrong; StoreError if folder or
         database cannot be opened.
         """
@@ -72,13 +75,19 @@ class SMEReviewHelper:
         self._output_folder = open_output_folder(output, Settings.load().database)
         self.reviewer = require_folder_and_get_reviewer_name(self._output_folder, reviewer)
         self._clock: Callable[[], datetime] = (lambda: datetime.fromisoformat(clock())) if clock else utc_now
-        self._index = OutputIndex(self._output_folder)
+        try:
+            self._index = open_index(self._output_folder)
+        except StoreError as error:
+            if error.code != "STORE-READ-ONLY":
+                raise
+            self._index = open_index(self._output_folder, read_only=True)
         self._loaded_digests: dict[str, str] = {}
         self._submitter = ReviewSubmitter(self._output_folder, self._index, self.reviewer, self._clock)
 
     def close(self) -> None:
         """Close the connection to the index."""
         self._index.close()
+        forget_document_texts()
 
     def list_pending_reviews(self) -> pd.DataFrame:
         """List the open cases as a table, worst first.
@@ -100,12 +109,14 @@ class SMEReviewHelper:
         self._loaded_digests[case_id] = compute_packet_digest(packet)
         return packet
 
-    def get_issue_context(self, packet: SMEPacket, issue_id: str) -> IssueContext:
+    def get_issue_context(self, packet: SMEPacket, issue_id: Issue | str) -> IssueContext:
         """Get an issue of the packet with its segment, evidence and the text around it.
 
-        NotFound if the packet has no such issue, or if the document's text is gone.
+        The issue itself may be passed instead of its id. NotFound if the packet has no such issue, or if the document's text
+        is gone.
         """
-        return build_issue_context(packet, issue_id, read_packet_bundle(self._output_folder, packet))
+        with keep_results():
+            return build_issue_context(packet, issue_id, read_packet_bundle(self._output_folder, packet))
 
     def reviews(self, case_id: str) -> list[Review]:
         """List the reviews of a case that this reviewer may read, oldest first.
@@ -200,9 +211,10 @@ class SMEReviewHelper:
         )
         require_savable = self._require_not_taken if base_revision is None else self._require_packet_unchanged
         loaded_case = self._submitter.load_case(case_id)
-        return self._submitter.submit_review(
-            loaded_case, submission, base_revision=base_revision, require_savable=partial(require_savable, case_id)
-        )
+        with keep_results():
+            return self._submitter.submit_review(
+                loaded_case, submission, base_revision=base_revision, require_savable=partial(require_savable, case_id)
+            )
 
     def reopen(self, case_id: str, reason: str, *, base_revision: int | None = None) -> Review:
         """Reopen a closed case: remove its ground truth and make it pending again.

@@ -20,7 +20,8 @@ from statistics import median
 from pydantic import ValidationError
 
 from evalkit.core.clocks import format_iso_seconds
-from evalkit.errors import ReviewConflict, ReviewRefused, StoreError, UsageError
+from evalkit.core.document_cache import forget_document_texts
+from evalkit.errors import DocumentError, EvalkitError, ReviewConflict, ReviewRefused, StoreError, UsageError
 from evalkit.review.attention_checks import read_attention_check_feedback
 from evalkit.review.case import ReviewCase, is_blind_review
 from evalkit.review.case_files import read_numbered_reviews, read_packet, read_packet_bundle
@@ -33,6 +34,7 @@ from evalkit.review.claiming import (
 )
 from evalkit.review.draft import Draft
 from evalkit.review.ground_truth import Review, ReviewOutcome, find_newest_revision
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import (
@@ -61,7 +63,6 @@ from evalkit.store import (
     ColleagueReply,
     Deferral,
     OutputFolder,
-    OutputIndex,
     QueuePlace,
     StoredDraft,
     packet_file_name,
@@ -75,6 +76,8 @@ _log = logging.getLogger(__name__)
 _MIN_RENEWAL_INTERVAL = timedelta(seconds=15)
 #: The number of own cases that a reviewer can reopen from the queue.
 _RECENT_CASES = 10
+#: The codes of errors in a case's own files, so that other cases can be opened.
+_BROKEN_CASE = frozenset({"CASE-NOT-FOUND", "STORE-NOT-FOUND", "STORE-TORN", "STORE-NEWER"})
 _SAMPLED_REASONS: tuple[ReviewReason, ...] = ("audit", "sample")
 
 
@@ -172,10 +175,11 @@ class ReviewSession:
         self._holder = ClaimHolder(reviewer_name, tab_id)
         self._clock = clock
         self._output_folder = output_folder
-        self._index = OutputIndex(self._output_folder)
+        self._index = open_index(self._output_folder)
         self._roster = ReviewerRoster(self._output_folder)
         self._submitter = ReviewSubmitter(self._output_folder, self._index, reviewer_name, clock)
         self._opened_cases: dict[str, _OpenedCase] = {}
+        self._broken_case_ids: set[str] = set()
         self._last_submission: _UndoableSubmission | None = None
         self._place = self._index.queue_places.find(reviewer_name) or QueuePlace(reviewer_name, "{}", "")
 
@@ -242,7 +246,7 @@ class ReviewSession:
             drawn_since=queue_list.drawn_since,
             next_case_id=""
             if permissions.is_read_only or queue_list.place < page * page_rows
-            else next((row.case_id for row in rows_from_place if row.can_come_next), ""),
+            else next((row.case_id for row in rows_from_place if queue_list.can_come_next(row)), ""),
             tasks=permissions.tasks,
             replies=tuple(self._index.replies.list_replies(reviewer)),
         )
@@ -250,7 +254,9 @@ class ReviewSession:
     def _load_queue_list(self, query: QueueQuery) -> QueueList:
         now = self._clock()
         reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(now))
-        return QueueList(self._index, query, now, self._holder, self._permissions, self._place.case_id)
+        return QueueList(
+            self._index, query, now, self._holder, self._permissions, self._place.case_id, self._broken_case_ids
+        )
 
     def _save_place(self, place: QueuePlace) -> None:
         if place != self._place:
@@ -352,12 +358,33 @@ class ReviewSession:
         With ``look_again``, the reviewer's own blind answer is opened to be changed, beside the agent's; until it is
         submitted again, the case stays closed. So is a case whose second look has a draft.
         CaseTaken if the case is open elsewhere and ``take_over`` is False; ReviewRefused if the case needs another expert or
-        an adjudicator; NotFound if there is no such case; StoreError if its files cannot be read.
+        an adjudicator; NotFound if there is no such case; StoreError if its files cannot be read. After an error, this tab
+        holds no claim on the case.
         """
-        packet = read_packet(self._output_folder, case_id)
-        bundle = read_packet_bundle(
-            self._output_folder, packet
-        )  # read before the claim is taken, because reading may fail
+        try:
+            case = self._open_and_claim_case(case_id, take_over=take_over, look_again=look_again)
+        except Exception as error:
+            self.give_back_case(case_id, error)
+            raise
+        self._broken_case_ids.discard(case_id)
+        return case
+
+    def give_back_case(self, case_id: str, error: Exception) -> bool:
+        """Release the claim on a case that could not be shown because of ``error``.
+
+        Return True if only this case is broken. In this session it then does not come next until it can be opened.
+        """
+        is_broken = (
+            not isinstance(error, EvalkitError) or isinstance(error, DocumentError) or error.code in _BROKEN_CASE
+        )
+        if is_broken:
+            self._broken_case_ids.add(case_id)
+        with suppress(StoreError):  # why the case could not be shown matters more
+            self.release_case(case_id)
+        return is_broken
+
+    def _open_and_claim_case(self, case_id: str, *, take_over: bool, look_again: bool) -> ReviewCase:
+        bundle = read_packet_bundle(self._output_folder, read_packet(self._output_folder, case_id))
         now = self._clock()
         with hold_case_write_lock(self._output_folder, case_id):
             packet = read_packet(self._output_folder, case_id)
@@ -384,22 +411,18 @@ class ReviewSession:
             is_locked = is_completed or permissions.is_read_only
             if not is_locked:
                 permissions.require_case_permission(case_id, opinions.list_excluded_reviewers(case_id))
+            revision, packet_sha256 = find_newest_revision(self._output_folder, case_id), compute_packet_digest(packet)
             with self._index.batch_into_one_transaction():
                 if not is_locked:
                     claim = self._holder.acquire_or_renew_claim(self._index, case_id, now, take_over=take_over)
                     self._index.set_review_status(case_id, "completed" if is_looking_again else "in_review")
                 self._index.view_log.save(CaseView(case_id, self._holder.reviewer, format_iso_seconds(now)))
+            self._opened_cases[case_id] = opened_case = _OpenedCase(
+                revision, packet_sha256, format_iso_seconds(now), claim, packet.review_reason in _SAMPLED_REASONS
+            )
             if not is_locked and not is_looking_again:
                 try_write_packet_status(self._output_folder, case_id, "in_review")
                 packet = packet.model_copy(update={"review_status": "in_review"})
-            opened_case = _OpenedCase(
-                find_newest_revision(self._output_folder, case_id),
-                compute_packet_digest(packet),
-                format_iso_seconds(now),
-                claim,
-                packet.review_reason in _SAMPLED_REASONS,
-            )
-        self._opened_cases[case_id] = opened_case
         draft, saved_at = (
             (opinions.reconstruct_draft(closing_review), None)
             if closing_review and not has_begun_second_look
@@ -561,6 +584,7 @@ class ReviewSession:
             recompute_and_save_case_status(self._output_folder, self._index, case_id, format_iso_seconds(now))
         self._go_on_after(case_id, opened_case)
         del self._opened_cases[case_id]
+        forget_document_texts()
         return format_iso_seconds(now)
 
     def _submit(
@@ -597,6 +621,7 @@ class ReviewSession:
         )  # after the feedback on an attention check, nothing can be undone
         self._go_on_after(case_id, opened_case)
         del self._opened_cases[case_id]
+        forget_document_texts()
         production_row, agent_answer = packet.production_classification, packet.classification
         can_look_again = case.is_blind and review.after and not (feedback or review.second_opinion)
         return SubmissionReceipt(
@@ -658,6 +683,7 @@ class ReviewSession:
                         self._output_folder, self._index, case_id, format_iso_seconds(self._clock())
                     )
         self._opened_cases.pop(case_id, None)
+        forget_document_texts()
 
     @property
     def _permissions(self) -> Permissions:

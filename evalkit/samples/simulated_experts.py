@@ -22,13 +22,14 @@ from evalkit.issue import QuoteVerdict
 from evalkit.pipeline.supplied_labels import parse_typed_page_ranges, read_production_labels
 from evalkit.review.case_files import read_packet
 from evalkit.review.ground_truth import SIMULATED_PREFIX, ShownMachineAnswers
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.kinds.classification import ClassificationCorrection
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket
 from evalkit.review.queue import list_pending_cases_worst_first
 from evalkit.review.submission import Submission
 from evalkit.review.submitter import ReviewSubmitter
 from evalkit.settings import Settings
-from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, open_output_folder
+from evalkit.store import RESULTS_FOLDER, OutputFolder, open_output_folder
 
 #: Names of the simulated reviewers: for first reviews, second opinions, adjudications, and attention checks.
 FIRST_REVIEWER, SECOND_REVIEWER, ADJUDICATOR, UNEXPOSED_REVIEWER = (
@@ -75,7 +76,7 @@ def simulate_and_submit_reviews(
         )
     review_count = 0
     unlabelled_doc_ids: set[str] = set()
-    with OutputIndex(output_folder) as index:
+    with open_index(output_folder) as index:
         for case_suffix, reviewer in (
             (None, FIRST_REVIEWER),
             (SECOND_SUFFIX, SECOND_REVIEWER),

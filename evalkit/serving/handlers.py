@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import secrets
 from functools import cached_property
 from hashlib import sha256
@@ -89,6 +90,7 @@ _MAX_WRITE_BUFFER_BYTES = 64 << 20
 _MIN_OFFSETS, _MAX_OFFSETS = 6, 1024
 _LOGIN_ENDED_SENTENCE = "Your login has ended. Log in again. Everything that was shown as saved is saved."
 _MAX_SHOWN_NAME_LENGTH = 60
+_CONTROL_CHARACTER_PATTERN = re.compile(rb"[\x00-\x1f\x7f]")
 _ADD_REVIEWER_REMEDY = (
     "Ask the administrator of evalkit to add you as a reviewer, or to correct the name of your login."
 )
@@ -215,7 +217,13 @@ class LoginHandler(LoginFormHandler):
 
         A wrong code is refused with 401, or with 429 if many wrong codes came from the same address.
         """
-        session = self.reviewer_identity.sessions.log_in_by_code(self.get_body_argument("code", ""))
+        (*_, code) = self.request.body_arguments.get("code", [b""])
+        has_control_characters = _CONTROL_CHARACTER_PATTERN.search(code.strip())  # which get_argument would remove
+        session = (
+            None
+            if has_control_characters
+            else self.reviewer_identity.sessions.log_in_by_code(code.decode(errors="replace"))
+        )
         if session is None:
             self._refuse_code(self.request.remote_ip or "")
         else:

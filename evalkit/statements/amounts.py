@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import cache
 from typing import Literal, NamedTuple
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.package_tables import load_package_table
 
 #: A blank: the cents are in a cell of their own, without a separator.
@@ -68,7 +69,7 @@ class Amount(NamedTuple):
         return -self.magnitude if is_negative != is_debt_if_unmarked else self.magnitude
 
 
-@lru_cache(maxsize=8192)  # the builder reads the same words for every hypothesis
+@cache_document_text(8192)  # the builder reads the same words for every hypothesis
 def parse_amount(
     text: str,
     decimal_separator: DecimalSeparator,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from functools import lru_cache
 from itertools import product
 from typing import Literal, NamedTuple
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.grouping import group_pairs
 from evalkit.statements.statement_audit import (
     AuditRow,
@@ -54,7 +54,7 @@ class _KnownDirections(NamedTuple):
         return (pair for pair in zip(self.movements, self.directions, strict=True) if pair[0].amount)
 
 
-@lru_cache(maxsize=8)  # several checks ask for the same pages
+@cache_document_text(8)  # several checks ask for the same pages
 def prove_directions(audit: StatementAudit) -> tuple[ProvenDirection, ...]:
     """Return the direction of each row of the audit."""
     movements = [_build_movement(audit, row) for row in audit.rows]

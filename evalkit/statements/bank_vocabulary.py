@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord
 from evalkit.errors import UsageError
@@ -25,7 +26,7 @@ _BACKTRACKING_PROBES = tuple(
 )
 
 
-@lru_cache(maxsize=4096)
+@cache_document_text(4096)
 def require_safe_pattern(pattern: str) -> str:
     """Return the pattern unchanged. ValueError if it is not safe to use on statements.
 
@@ -88,7 +89,7 @@ def load_bank_vocabulary() -> BankVocabulary:
     return BankVocabulary.model_validate(load_package_table("evalkit.statements", "wording.toml"))
 
 
-@lru_cache(maxsize=16384)  # the builder matches the same lines for every hypothesis
+@cache_document_text(16384)  # the builder matches the same lines for every hypothesis
 def match_at_line_start(pattern: str, text: str) -> regex.Match[str] | None:
     """Match the pattern at the start of the text; ignore leading symbols and accents.
 
@@ -98,7 +99,7 @@ def match_at_line_start(pattern: str, text: str) -> regex.Match[str] | None:
     return _apply_line_pattern(pattern, text, is_at_start=True)
 
 
-@lru_cache(maxsize=16384)
+@cache_document_text(16384)
 def search_in_line(pattern: str, text: str) -> regex.Match[str] | None:
     """Find the pattern in the text's first 500 characters, ignoring accents.
 
@@ -120,11 +121,24 @@ def _apply_line_pattern(pattern: str, text: str, *, is_at_start: bool) -> regex.
         ) from None
 
 
-@lru_cache(maxsize=4096)
 def _compile_line_pattern(pattern: str) -> regex.Pattern[str]:
+    # The patterns that evalkit ships stay; those of a template are made of a statement's words.
+    return (_compile_shipped_pattern if pattern in _list_shipped_patterns() else _compile_own_pattern)(pattern)
+
+
+def _compile_pattern(pattern: str) -> regex.Pattern[str]:
     import regex
 
     return regex.compile(rf"\W*(?:{strip_accents(pattern)})", regex.IGNORECASE)
+
+
+_compile_shipped_pattern, _compile_own_pattern = cache(_compile_pattern), cache_document_text(4096)(_compile_pattern)
+
+
+@cache
+def _list_shipped_patterns() -> frozenset[str]:
+    table = load_package_table("evalkit.statements", "wording.toml")
+    return frozenset(pattern for pattern in (*table.values(), *table["columns"].values()) if isinstance(pattern, str))
 
 
 def strip_accents(text: str) -> str:

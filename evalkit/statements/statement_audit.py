@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.grouping import group_by, split_into_runs
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Box, enclose_boxes
@@ -293,7 +294,7 @@ class StatementAudit:
         return _build_date(max(years) - 1, month, day) if this_year and last and this_year > last else this_year
 
 
-@lru_cache(maxsize=8)  # both reviewers and every check look at the same pages
+@cache_document_text(8)  # both reviewers and every check look at the same pages
 def audit_lines(lines_by_page: tuple[tuple[TextLine, ...], ...]) -> StatementAudit:
     """Measure the pages of a statement, given as lines from top to bottom."""
     return _Auditor(lines_by_page).build_audit()
@@ -714,7 +715,7 @@ def _find_dates(
                 yield match, (int(first), second, _complete_year(third), True)
 
 
-@cache
+@cache_document_text(256)
 def _find_month(name: str) -> int | None:
     folded = name.casefold()
     return next(

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import lru_cache
 from itertools import product
 from typing import Literal, get_args
 
 from pydantic import Field
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, enclose_boxes
 from evalkit.statements.bank_vocabulary import match_at_line_start
@@ -536,7 +536,7 @@ def _split_at_balances(
         yield balance, closing, run
 
 
-@lru_cache(maxsize=4096)  # the builder reads the same rows for every hypothesis
+@cache_document_text(4096)  # the builder reads the same rows for every hypothesis
 def _find_only_signs(magnitudes: tuple[Decimal, ...], target: Decimal) -> tuple[Decimal, ...] | None:
     """Return the signed amounts that add up to ``target``.
 

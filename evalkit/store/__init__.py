@@ -23,7 +23,7 @@ from evalkit.store.canonical_json import (
     parse_stored_record,
 )
 from evalkit.store.case_list import CaseAgeCutoffs
-from evalkit.store.database import check_and_describe_database, has_database, resolve_postgresql_url
+from evalkit.store.database import check_and_describe_database, resolve_postgresql_url
 from evalkit.store.file_names import (
     ATTENTION_CHECKS_FOLDER,
     BUNDLES_FOLDER,
@@ -66,7 +66,7 @@ from evalkit.store.file_names import (
     template_review_file_name,
 )
 from evalkit.store.index import CASE_COLUMNS, OutputIndex
-from evalkit.store.local_folder import LocalOutputFolder, make_private_folder_and_parents, require_local_folder
+from evalkit.store.local_folder import LocalOutputFolder, make_private_folder_and_parents
 from evalkit.store.output_folder import (
     FileVersion,
     OutputFolder,
@@ -80,6 +80,7 @@ from evalkit.store.output_folder import (
     require_evalkit_output_folder,
 )
 from evalkit.store.output_location import (
+    open_existing_output_folder,
     open_output_folder,
     parse_output_location,
     store_own_types,
@@ -145,7 +146,6 @@ __all__ = [
     "extraction_file_name",
     "find_changed_files",
     "ground_truth_file_name",
-    "has_database",
     "hash_canonical_json",
     "hash_file_on_disk",
     "hold_aside_folder",
@@ -155,6 +155,7 @@ __all__ = [
     "list_unrecognised_names",
     "make_private_folder_and_parents",
     "migrate_sqlite_to_postgresql",
+    "open_existing_output_folder",
     "open_output_folder",
     "packet_file_name",
     "parse_output_location",
@@ -166,7 +167,6 @@ __all__ = [
     "read_record",
     "require_evalkit_output_folder",
     "require_free_bytes",
-    "require_local_folder",
     "resolve_postgresql_url",
     "result_file_name",
     "review_file_name",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from itertools import chain, islice
@@ -17,6 +18,12 @@ from evalkit.errors import StoreError, UsageError
 from evalkit.store import database_tables, postgresql, sqlite
 from evalkit.store.file_names import DATABASE_SCHEMA_FILE, SQLITE_FILE
 from evalkit.store.output_folder import OutputFolder
+from evalkit.store.schema_version import (
+    SCHEMA_NUMBER,
+    VERSIONED_TABLES,
+    create_or_verify_tables,
+    require_known_tables_or_none,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects.postgresql import Insert as PostgreSQLInsert
@@ -31,28 +38,83 @@ _current_connection: ContextVar[sa.Connection | None] = ContextVar("joined", def
 class Database:
     """Database of an output folder: ``evalkit.sqlite`` or a schema in PostgreSQL."""
 
-    def __init__(self, output_folder: OutputFolder) -> None:
+    def __init__(self, output_folder: OutputFolder, *, read_only: bool = False) -> None:
         """Open the output folder's database, creating it if missing.
 
-        UsageError if the folder belongs to another database than the configured one; StoreError if the database cannot
-        be opened.
+        With ``read_only`` nothing is created or changed: a database that is missing or empty, or has the tables of an
+        older evalkit, is answered for by one in memory. UsageError if the folder belongs to another database than the
+        configured one; StoreError if the database cannot be opened.
         """
-        resolved_url, root = resolve_postgresql_url(output_folder), output_folder.root
+        self._url, self._root = resolve_postgresql_url(output_folder), output_folder.root
         try:
-            self._engine = (
-                postgresql.open_schema_engine(postgresql.ensure_schema(output_folder, resolved_url), resolved_url)
-                if resolved_url
-                else sqlite.open_or_create_sqlite_engine(Path(root))
-            )
+            self._engine = self._open_for_reading(output_folder) if read_only else self._open_or_create(output_folder)
         except (OSError, sa.exc.SQLAlchemyError) as error:
-            raise (
-                build_connection_error(resolved_url, error)
-                if resolved_url
-                else _build_open_error(Path(root) / SQLITE_FILE, error)
-            ) from None
+            raise self._build_error(error) from None
         self._autocommit_engine = (
-            self._engine.execution_options(isolation_level="AUTOCOMMIT") if resolved_url else self._engine
+            self._engine.execution_options(isolation_level="AUTOCOMMIT") if self._is_on_server else self._engine
         )
+        self._inode = self._find_inode()
+
+    def _open_or_create(self, output_folder: OutputFolder) -> sa.Engine:
+        if self._url is None:
+            return sqlite.open_or_create_sqlite_engine(Path(self._root))
+        return postgresql.open_schema_engine(postgresql.ensure_schema(output_folder, self._url), self._url)
+
+    def _open_for_reading(self, output_folder: OutputFolder) -> sa.Engine:
+        if self._url is None:
+            engine = sqlite.open_for_reading_or_none(Path(self._root))
+        else:
+            schema = postgresql.read_schema_name(output_folder)
+            engine = postgresql.open_existing_schema_engine(schema, self._url) if schema else None
+        number = None
+        if engine is not None:
+            with engine.connect() as connection:
+                number = require_known_tables_or_none(connection)
+        return engine if engine is not None and number == SCHEMA_NUMBER else _copy_to_memory(engine, number)
+
+    def move_to_memory(self) -> None:
+        """Answer from a copy in memory from now on; the database is left as it is.
+
+        StoreError.
+        """
+        try:
+            self._engine = self._autocommit_engine = _copy_to_memory(self._engine, SCHEMA_NUMBER)
+        except sa.exc.SQLAlchemyError as error:
+            raise self._build_error(error) from None
+        self._inode = None
+
+    def refuse_changes(self) -> None:
+        """Refuse changes of a copy in memory from now on: they would be lost."""
+        if self._engine.dialect.name == "sqlite":
+            with self.open_autocommit_connection() as connection:
+                connection.exec_driver_sql("PRAGMA query_only=ON")
+
+    def check_integrity(self) -> None:
+        """Raise StoreError if the database file is damaged; a server checks its own."""
+        if not self._is_on_server:
+            with self.open_autocommit_connection() as connection:
+                sqlite.check_integrity(connection)
+
+    @property
+    def _is_on_server(self) -> bool:
+        return self._engine.dialect.name == "postgresql"
+
+    def _build_error(self, error: Exception) -> StoreError:
+        return (
+            build_connection_error(self._url, error)
+            if self._url
+            else sqlite.build_database_error(Path(self._root), error)
+        )
+
+    def _find_inode(self) -> int | None:
+        """Return the number of the database file; None if the database is elsewhere."""
+        with suppress(OSError):
+            return (
+                None
+                if self._is_on_server or self._engine.url.database is None
+                else (Path(self._root) / SQLITE_FILE).stat().st_ino
+            )
+        return 0
 
     def close(self) -> None:
         """Close all connections to the database."""
@@ -111,18 +173,19 @@ class Database:
         if shared_connection is not None and shared_connection.engine is self._engine:
             yield shared_connection
             return
+        if self._find_inode() != self._inode:  # what is written to a removed file is lost
+            raise self._build_error(OSError(errno.ESTALE, "the file was replaced"))
         try:
             with engine.begin() as connection:
                 yield connection
         except sa.exc.SQLAlchemyError as error:
-            is_file = self._engine.dialect.name == "sqlite"
+            if not self._url:
+                raise self._build_error(error) from None
             # Without the cause: PostgreSQL quotes the row, which may be a patient's.
             raise StoreError(
                 f"the database of the output folder could not be read or written ({get_driver_error_type_name(error)})",
                 code="STORE-INDEX",
-                remedy="Nothing was saved: free some disk space or correct the folder's permissions, then try again."
-                if is_file
-                else "Nothing was saved: check that the PostgreSQL server runs, then try again.",
+                remedy="Nothing was saved: check that the PostgreSQL server runs, then try again.",
             ) from None
 
     def build_insert(self, table: sa.Table) -> SQLiteInsert | PostgreSQLInsert:
@@ -159,11 +222,7 @@ class Database:
                 connection.exec_driver_sql("VACUUM")
                 is_busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
         except sa.exc.SQLAlchemyError as error:
-            raise StoreError(
-                f"the database of the output folder could not be rewritten ({get_driver_error_type_name(error)})",
-                code="STORE-INDEX",
-                remedy="Free as much disk space as the database takes, end other processes that use the folder, and try again.",
-            ) from None
+            raise self._build_error(error) from None
         return not is_busy
 
     @contextmanager
@@ -179,11 +238,7 @@ class Database:
                 connection.exec_driver_sql("SELECT count(*) FROM schema_number")  # from here on, nothing changes
                 yield partial(sqlite.copy_into_new_file if is_sqlite else _copy_all_tables, connection)
         except sa.exc.SQLAlchemyError as error:
-            raise StoreError(
-                f"the database of the output folder could not be copied ({get_driver_error_type_name(error)})",
-                code="STORE-INDEX",
-                remedy="Run `evalkit doctor`, which checks the database, and try again.",
-            ) from None
+            raise self._build_error(error) from None
 
     @contextmanager
     def batch_into_one_transaction(self) -> Iterator[None]:
@@ -262,6 +317,25 @@ def _copy_rows_to_temp_table(
     return staged_table
 
 
+def _copy_to_memory(engine: sa.Engine | None, number: int | None) -> sa.Engine:
+    """Copy a database into memory, without its model calls; an empty one if None.
+
+    Tables of another version than this evalkit's (``number``) are copied if their columns are the same. The engine is
+    disposed of.
+    """
+    memory = sqlite.create_memory_engine()
+    create_or_verify_tables(memory, lambda _connection: None)
+    if engine is not None:
+        with engine.connect() as source, memory.begin() as target:
+            existing_names = sa.inspect(source).get_table_names() if number else ()
+            for table in database_tables.metadata.sorted_tables:
+                is_current = number == SCHEMA_NUMBER or table not in VERSIONED_TABLES
+                if is_current and table is not database_tables.model_calls and table.name in existing_names:
+                    copy_table(source, target, table)
+        engine.dispose()
+    return memory
+
+
 def resolve_postgresql_url(output_folder: OutputFolder) -> str | None:
     """Return the URL of the folder's PostgreSQL database; None for ``evalkit.sqlite``.
 
@@ -303,8 +377,8 @@ def check_and_describe_database(output_folder: OutputFolder, *, is_thorough: boo
             return f"{SQLITE_FILE} in the output folder, once there is a run"
         try:
             sqlite.verify_database(Path(root), is_thorough=is_thorough)
-        except sa.exc.SQLAlchemyError as error:
-            raise _build_open_error(Path(root) / SQLITE_FILE, error) from None
+        except (OSError, sa.exc.SQLAlchemyError) as error:
+            raise sqlite.build_database_error(Path(root), error) from None
         return f"{SQLITE_FILE} in the output folder"
     schema = postgresql.read_schema_name(output_folder)
     try:
@@ -315,24 +389,10 @@ def check_and_describe_database(output_folder: OutputFolder, *, is_thorough: boo
     return f"PostgreSQL {server_version}, {postgresql.redact_url(database_url)}, {schema_text}"
 
 
-def has_database(output_folder: OutputFolder) -> bool:
-    """Return True if the folder's database was created already."""
-    return any(output_folder.has_file(name) for name in (DATABASE_SCHEMA_FILE, SQLITE_FILE))
-
-
 def fold_for_search(text: str | None) -> str:
     """Normalise a text for searches: case folded, accents composed, empty for None."""
     # No text of PostgreSQL holds a NUL; no file name does either.
     return unicodedata.normalize("NFC", text or "").casefold().replace("\0", "\ufffd")
-
-
-def _build_open_error(path: Path, error: Exception) -> StoreError:
-    return StoreError(
-        f"the database {path} cannot be opened ({get_driver_error_type_name(error)})",
-        code="STORE-INDEX",
-        remedy="Correct the folder's permissions. If the file is damaged, restore its backup and run `evalkit reindex`; without a "
-        "backup, delete the file: drafts, deferrals, paid answers of language models and the view log are lost.",
-    )
 
 
 def build_connection_error(url: str, error: Exception) -> StoreError:

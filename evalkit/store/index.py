@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 import sqlalchemy as sa
 
+from evalkit.errors import StoreError
 from evalkit.store import database_tables
 from evalkit.store.call_journal import CallJournal
 from evalkit.store.case_list import WORST_FIRST, CaseList
@@ -59,13 +60,20 @@ _FACET_TRANSLATION = {0: "\ufffd", ord(database_tables.FACET_SEPARATOR): " "}
 class OutputIndex:
     """Entry point to an output folder's database; rows are dicts by column name."""
 
-    def __init__(self, output_folder: OutputFolder) -> None:
+    def __init__(self, output_folder: OutputFolder, *, read_only: bool = False) -> None:
         """Open the output folder's database, creating it if missing.
 
-        UsageError, StoreError.
+        ``read_only`` as for ``Database``. The rows are not compared with the folder's files: see
+        ``evalkit.review.index_rebuild.open_index``. UsageError, StoreError.
         """
         self._output_folder = output_folder
-        self._database = Database(output_folder)
+        self._database = Database(output_folder, read_only=read_only)
+        #: Answer from a copy in memory from now on, so that nothing in the folder is changed.
+        self.move_to_memory = self._database.move_to_memory
+        #: Refuse changes of the copy in memory from now on.
+        self.refuse_changes = self._database.refuse_changes
+        #: Raise StoreError if the database file is damaged.
+        self.check_integrity = self._database.check_integrity
         self.case_list = CaseList(self._database)
         self.claims = CaseClaims(self._database, database_tables.claims, CaseClaim)
         self.drafts = StoredDrafts(self._database, database_tables.drafts, StoredDraft)
@@ -89,9 +97,10 @@ class OutputIndex:
         It keeps the digest of the newest link of the chain of changes, as of each case's newest review.
         """
         try:
-            if newest := self._output_folder.changes.append_and_get_newest():
-                head = ReviewChainHead(CHANGES_HEAD_ID, newest.number, newest.sha256)
-                self.review_heads.save_missing_or_newer_heads([head])
+            with suppress(StoreError):  # a database that may only be read knows an earlier link
+                if newest := self._output_folder.changes.append_and_get_newest():
+                    head = ReviewChainHead(CHANGES_HEAD_ID, newest.number, newest.sha256)
+                    self.review_heads.save_missing_or_newer_heads([head])
         finally:
             self._database.close()
 
@@ -190,6 +199,14 @@ class OutputIndex:
         )
         return self._database.fetch_rows(query.limit(limit))
 
+    def map_decisions_by_doc_id(self) -> dict[str, str | None]:
+        """Map each document to its decision; None if it could not be read."""
+        row = database_tables.documents.c
+        return {
+            found["doc_id"]: found["decision"]
+            for found in self._database.fetch_rows(sa.select(row.doc_id, row.decision))
+        }
+
     def list_case_ids(self) -> list[str]:
         """List the ids of all cases, in no order."""
         return self._database.fetch_column(sa.select(database_tables.cases.c.case_id))
@@ -273,15 +290,47 @@ class OutputIndex:
             database_tables.closings: closed_cases,
         }
         with self._database.replace_all_rows(rows_by_table) as connection:
-            newer = database_tables.documents.alias("newer")
-            newest_time = sa.select(sa.func.max(newer.c.processed_at)).where(
-                newer.c.file_path == database_tables.documents.c.file_path
-            )
-            connection.execute(
-                sa.update(database_tables.documents)
-                .where(database_tables.documents.c.processed_at < newest_time.scalar_subquery())
-                .values(replaced=True)
-            )
+            _mark_replaced_documents(connection)
+
+    def correct(
+        self,
+        documents: Iterable[dict[str, Any]],
+        cases: Iterable[dict[str, Any]],
+        closed_cases: Iterable[dict[str, Any]],
+        removed_case_ids: Iterable[str],
+    ) -> None:
+        """Insert or replace these rows, and remove the rows of these cases.
+
+        All in one transaction. Deferrals and replies of removed cases are kept, in case their files are restored.
+        """
+        with self._database.batch_into_one_transaction(), self._database.transaction() as connection:
+            for table, rows in (
+                (database_tables.documents, documents),
+                (database_tables.cases, map(_add_search_columns, cases)),
+                (database_tables.closings, closed_cases),
+            ):
+                for row in rows:
+                    upsert = self._database.build_insert(table).values(**row)
+                    connection.execute(
+                        upsert.on_conflict_do_update(index_elements=[*table.primary_key.columns], set_=row)
+                    )
+            for case_id in removed_case_ids:
+                for table in (database_tables.cases, database_tables.closings):
+                    connection.execute(sa.delete(table).where(table.c.case_id == case_id))
+            _mark_replaced_documents(connection)
+
+
+def _mark_replaced_documents(connection: sa.Connection) -> None:
+    """Mark all documents of a path as replaced but the one that was processed last."""
+    newer = database_tables.documents.alias("newer")
+    newest_time = sa.select(sa.func.max(newer.c.processed_at)).where(
+        newer.c.file_path == database_tables.documents.c.file_path
+    )
+    connection.execute(
+        sa.update(database_tables.documents)
+        .where(database_tables.documents.c.processed_at < newest_time.scalar_subquery())
+        .values(replaced=True)
+    )
 
 
 def _add_search_columns(row: dict[str, Any]) -> dict[str, Any]:

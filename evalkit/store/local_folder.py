@@ -258,6 +258,9 @@ class LocalOutputFolder(OutputFolder):
     @override
     @contextmanager
     def hold_save_lock(self, *, for_backup: bool = False) -> Iterator[None]:
+        if self._is_read_only:
+            yield
+            return
         try:
             lock_fd = self._open_lock_file(SAVE_LOCK_FILE)
         except OSError as error:
@@ -272,6 +275,9 @@ class LocalOutputFolder(OutputFolder):
     @override
     @contextmanager
     def _acquire_write_lock(self, document_key: str | None) -> Iterator[None]:
+        if self._is_read_only:
+            yield
+            return
         with ExitStack() as exit_stack:
             try:
                 lock_fd = self._open_lock_file(WRITE_LOCK_FILE)
@@ -291,6 +297,11 @@ class LocalOutputFolder(OutputFolder):
                     remedy="Correct the folder's permissions, or name another folder.",
                 ) from error
             yield
+
+    @property
+    def _is_read_only(self) -> bool:
+        """Return True if nothing can be written that a lock would protect."""
+        return self.root.is_dir() and not os.access(self.root, os.W_OK)
 
     def _open_lock_file(self, name: str) -> int:
         """Open a lock file, creating it if missing. OSError if it is a symbolic link."""

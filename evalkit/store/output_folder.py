@@ -277,13 +277,15 @@ class ReadOnlyFolder(OutputFolder):
     _write_atomically = _create_atomically_if_absent = _refuse_change
 
 
-def require_evalkit_output_folder(output_folder: OutputFolder) -> None:
+def require_evalkit_output_folder(output_folder: OutputFolder, *, may_be_missing: bool = False) -> None:
     """Raise UsageError if the folder does not exist, or is not an output folder.
 
     An empty folder is accepted. Without this check, a mistyped path would put a database among other people's files.
     """
     remedy = "Name the output folder of a run, or create one with `evalkit run`."
     if not output_folder.has_folder():
+        if may_be_missing:
+            return
         raise UsageError(f"there is no output folder {output_folder.root}", code="OUTPUT-FOLDER", remedy=remedy)
     names_in_root = output_folder.list_file_and_folder_names()
     foreign_names = [name for name in names_in_root - NEUTRAL_NAMES if not name.startswith(NETWORK_DRIVE_PREFIX)]

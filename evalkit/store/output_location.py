@@ -10,7 +10,7 @@ from evalkit.document_types import get_own_types, parse_own_types, read_types_fi
 from evalkit.errors import UsageError
 from evalkit.store.file_names import OWN_TYPES_FILE
 from evalkit.store.local_folder import LocalOutputFolder
-from evalkit.store.output_folder import OutputFolder
+from evalkit.store.output_folder import OutputFolder, require_evalkit_output_folder
 
 #: Matches a scheme also in capitals or with a slash too few: otherwise a mistyped URL would become a local folder, in
 #: which patients' documents would be stored.
@@ -52,16 +52,26 @@ def open_output_folder(root: Path | str, database_url: str | None = None) -> Out
 
     Nothing is created or requested yet. ``database_url`` is the PostgreSQL database of the folder's claims, drafts,
     journal and index; None is ``evalkit.sqlite``. The site's own document types that a local folder keeps are in force
-    from now on. UsageError if the URL cannot be used, or the types cannot be read.
+    from now on. UsageError if the URL cannot be used, if a local folder holds other people's files, or if the types
+    cannot be read.
     """
     location = parse_output_location(root)
     if isinstance(location, Path):
         output_folder = LocalOutputFolder(location, database_url)
+        require_evalkit_output_folder(output_folder, may_be_missing=True)
         use_stored_types(output_folder)
         return output_folder
     from evalkit.store.bucket import BucketOutputFolder  # not needed for a folder on this machine
 
     return BucketOutputFolder(location, database_url)
+
+
+def open_existing_output_folder(root: Path | str, database_url: str | None = None) -> OutputFolder:
+    """Open the output folder of an earlier run. UsageError if there is none."""
+    output_folder = open_output_folder(root, database_url)
+    require_evalkit_output_folder(output_folder)
+    use_stored_types(output_folder)
+    return output_folder
 
 
 def use_stored_types(output_folder: OutputFolder) -> None:

@@ -78,15 +78,28 @@ def open_schema_engine(schema: str, url: str, *, create_missing: bool = False) -
 
     A missing schema is created with ``create_missing``; otherwise UsageError. StoreError, SQLAlchemyError.
     """
-    session_options = f"-csearch_path={schema} -clock_timeout={_LOCK_TIMEOUT_SECONDS}s -csynchronous_commit=on"
-    # Parallel workers take longer to start than they save for the queue; and a generic plan
-    # expects a search to find a third of the rows although it may find most of them.
-    planner_options = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
-    engine = _create_engine(url, f"{session_options} {planner_options}")
+    engine = _create_schema_engine(schema, url)
     create_or_verify_tables(
         engine, lambda connection: _lock_and_ensure_schema(connection, schema, create_missing=create_missing)
     )
     return engine
+
+
+def open_existing_schema_engine(schema: str, url: str) -> sa.Engine:
+    """Open a schema without changing it. UsageError if it is missing; SQLAlchemyError."""
+    engine = _create_schema_engine(schema, url)
+    with engine.connect() as connection:
+        if not has_schema(connection, schema):
+            raise build_missing_schema_error(schema)
+    return engine
+
+
+def _create_schema_engine(schema: str, url: str) -> sa.Engine:
+    session_options = f"-csearch_path={schema} -clock_timeout={_LOCK_TIMEOUT_SECONDS}s -csynchronous_commit=on"
+    # Parallel workers take longer to start than they save for the queue; and a generic plan
+    # expects a search to find a third of the rows although it may find most of them.
+    planner_options = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
+    return _create_engine(url, f"{session_options} {planner_options}")
 
 
 def generate_schema_name() -> str:

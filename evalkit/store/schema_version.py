@@ -13,6 +13,9 @@ from evalkit.store import database_tables
 #: Version of the tables. Increase it when a table changes, and migrate older databases.
 SCHEMA_NUMBER = 4
 
+#: Tables whose columns changed since version 1.
+VERSIONED_TABLES = (database_tables.cases, database_tables.closings)
+
 #: Task of the cases of a version 1 database, whose list had no tasks; ``evalkit reindex`` reads it from the packets.
 _TASK_OF_OLDER_CASES = {"classification": "clinical", "statement_template": "bank"}
 _CLINICAL_CASE_TYPES = (
@@ -40,8 +43,7 @@ def create_or_verify_tables(engine: sa.Engine, acquire_lock: Callable[[sa.Connec
         number = require_known_tables_or_none(connection)
         if number == SCHEMA_NUMBER:
             return
-        changed_tables = (database_tables.cases, database_tables.closings)
-        older_rows = {table: _take_older_rows(connection, table) for table in changed_tables if number}
+        older_rows = {table: _take_older_rows(connection, table) for table in VERSIONED_TABLES if number}
         database_tables.metadata.create_all(connection)
         database_tables.schema_number.create(connection, checkfirst=True)
         for table, rows in older_rows.items():
@@ -70,7 +72,7 @@ def _find_task(row: dict[str, Any]) -> dict[str, str]:
 def require_known_tables_or_none(connection: sa.Connection) -> int | None:
     """Return the version of the database's tables; None if the database is empty.
 
-    StoreError if a newer version of evalkit created the database; SQLAlchemyError.
+    StoreError if a newer version of evalkit or another program created the database; SQLAlchemyError.
     """
     number = _read_tables_version(connection)
     if number is not None and not 1 <= number <= SCHEMA_NUMBER:
@@ -78,6 +80,12 @@ def require_known_tables_or_none(connection: sa.Connection) -> int | None:
             f"the database's tables have version {number}; this evalkit knows version {SCHEMA_NUMBER}",
             code="STORE-NEWER",
             remedy="Install the version of evalkit that created the database.",
+        )
+    if number is None and sa.inspect(connection).get_table_names():
+        raise StoreError(
+            "the database has tables of another program, and none of evalkit's",
+            code="STORE-FOREIGN",
+            remedy="Move it out of the output folder, and restore the folder's own database from a backup if there is one.",
         )
     return number
 

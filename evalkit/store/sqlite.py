@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
+import shutil
 import sqlite3
+import stat
+import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from evalkit.errors import StoreError
 from evalkit.store.file_names import SQLITE_FILE, TEMP_FOLDER
 from evalkit.store.local_folder import fsync_folder, generate_process_temp_name, make_private_folder_and_parents
 from evalkit.store.schema_version import create_or_verify_tables, require_known_tables_or_none
+
+#: Endings of the files that SQLite keeps beside a database, and that are part of it.
+_COMPANION_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
 def open_or_create_sqlite_engine(root: Path) -> sa.Engine:
@@ -22,13 +30,46 @@ def open_or_create_sqlite_engine(root: Path) -> sa.Engine:
     OSError, SQLAlchemyError.
     """
     path = root / SQLITE_FILE
-    if path.is_symlink():
-        raise FileExistsError(errno.ELOOP, "it is a link")
-    if not path.exists():
+    if not _is_regular_file(path):
         _create_database_file(path)
     engine = _create_engine(path)
-    _enable_wal_and_create_tables(engine)
+    try:
+        create_or_verify_tables(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        _enable_wal(engine)
+    except BaseException:
+        engine.dispose()
+        raise
     return engine
+
+
+def open_for_reading_or_none(root: Path) -> sa.Engine | None:
+    """Open ``evalkit.sqlite`` so that nothing in its folder changes; None if missing.
+
+    A file of 0 bytes counts as missing. OSError, SQLAlchemyError.
+    """
+    path = root / SQLITE_FILE
+    if not _is_regular_file(path) or not path.stat().st_size:
+        return None
+    wal_path, shm_path, journal_path = (Path(f"{path}{suffix}") for suffix in _COMPANION_SUFFIXES)
+    has_unapplied_log = wal_path.is_file() and wal_path.stat().st_size
+    if journal_path.is_file() or (has_unapplied_log and not shm_path.is_file()):
+        return _open_copy(path)
+    if has_unapplied_log:  # other processes have the database open, or were killed
+        return _create_engine(path, "mode=ro")
+    if os.access(root, os.W_OK) and os.access(path, os.W_OK):
+        # SQLite removes the two files again that it needs while it reads what others may write.
+        engine = _create_engine(path, "mode=rw", "PRAGMA query_only=ON")
+        with suppress(sa.exc.OperationalError), engine.connect() as connection:
+            connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")
+            return engine
+        engine.dispose()  # a full disk has no room for the two files
+    return _create_engine(path, "immutable=1")
+
+
+def create_memory_engine(raw_connection: sqlite3.Connection | None = None) -> sa.Engine:
+    """Create an engine for a database in memory: an empty one, or the given one."""
+    memory = raw_connection or sqlite3.connect(":memory:", check_same_thread=False)
+    return sa.create_engine("sqlite://", creator=lambda: memory, poolclass=sa.StaticPool, hide_parameters=True)
 
 
 def verify_database(root: Path, *, is_thorough: bool) -> None:
@@ -36,15 +77,34 @@ def verify_database(root: Path, *, is_thorough: bool) -> None:
 
     StoreError if another version of evalkit created it; SQLAlchemyError if it is damaged.
     """
-    path = (root / SQLITE_FILE).absolute()
-    engine = sa.create_engine(f"sqlite:///{path.as_uri()}?mode=ro&uri=true", hide_parameters=True)
+    engine = open_for_reading_or_none(root)
+    if engine is not None:
+        try:
+            with engine.connect() as connection:
+                if is_thorough:
+                    check_integrity(connection)
+                require_known_tables_or_none(connection)
+        finally:
+            engine.dispose()
+
+
+def check_integrity(connection: sa.Connection) -> None:
+    """Raise SQLAlchemyError if SQLite finds the database damaged."""
+    if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
+        error = sqlite3.DatabaseError("quick_check")
+        error.sqlite_errorname = "SQLITE_CORRUPT"
+        raise sa.exc.DatabaseError("quick_check", None, error)
+
+
+def _is_regular_file(path: Path) -> bool:
+    """Return False if the path does not exist. OSError if it is not a regular file."""
     try:
-        with engine.connect() as connection:
-            if is_thorough and connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
-                raise sa.exc.DatabaseError("quick_check", None, sqlite3.DatabaseError())
-            require_known_tables_or_none(connection)
-    finally:
-        engine.dispose()
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(mode):
+        raise FileExistsError(errno.EEXIST, "it is a link" if stat.S_ISLNK(mode) else "it is not a regular file")
+    return True
 
 
 def copy_into_new_file(connection: sa.Connection, path: Path) -> None:
@@ -71,39 +131,211 @@ def create_tables_in_new_file(path: Path) -> sa.Engine:
     return engine
 
 
-def _create_engine(path: Path) -> sa.Engine:
-    """Create an engine that waits 30 s for writers and keeps row values out of errors."""
-    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 30}, hide_parameters=True)
-    sa.event.listen(engine, "connect", _enable_full_sync)
+def _open_copy(path: Path) -> sa.Engine:
+    """Open a copy in memory of a database that a killed process left unfinished.
+
+    SQLite would finish the last transactions in the folder. No process has the database open, so that copying its
+    files ends no lock.
+    """
+    with tempfile.TemporaryDirectory() as private_folder:
+        for suffix in ("", "-wal", "-journal"):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(f"{path}{suffix}", Path(private_folder, f"{path.name}{suffix}"))
+        memory = sqlite3.connect(":memory:", check_same_thread=False)
+        with closing(sqlite3.connect(Path(private_folder, path.name))) as copied:
+            copied.backup(memory)
+    return create_memory_engine(memory)
+
+
+def _create_engine(path: Path, query: str = "", pragma: str = "PRAGMA synchronous=FULL") -> sa.Engine:
+    """Create an engine that waits 30 s for writers and keeps row values out of errors.
+
+    By default, each connection syncs fully: saved work must outlive a power cut, and WAL alone syncs only now and then.
+    """
+    url = f"sqlite:///{path.absolute().as_uri()}?{query}&uri=true" if query else f"sqlite:///{path}"
+    engine = sa.create_engine(url, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True)
+
+    def prepare_connection(connection: Any, _record: object) -> None:
+        connection.execute(pragma)
+
+    sa.event.listen(engine, "connect", prepare_connection)
     return engine
-
-
-def _enable_full_sync(connection: Any, _record: object) -> None:
-    # Saved work must outlive a power cut; WAL alone syncs only now and then.
-    connection.execute("PRAGMA synchronous=FULL")
 
 
 def _create_database_file(path: Path) -> None:
     """Create an empty database with mode 0600, unless another process just did.
 
-    The database is created under another name: if two processes switch a new database to WAL at once, SQLite fails one
-    of them; and closing a file that others have open already would release their locks.
+    The database is created under another name and checked: if two processes switch a new database to WAL at once,
+    SQLite fails one of them; closing a file that others have open already would release their locks; and a full disk
+    must not leave half a database.
     """
     temp_path = path.parent / TEMP_FOLDER / generate_process_temp_name()
     make_private_folder_and_parents(temp_path.parent, path.parent)
     os.close(os.open(temp_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    engine = _create_engine(temp_path)
     try:
-        engine = _create_engine(temp_path)
-        _enable_wal_and_create_tables(engine)
+        create_or_verify_tables(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        _enable_wal(engine)
+        with engine.connect() as connection:
+            check_integrity(connection)
         engine.dispose()
+        for suffix in _COMPANION_SUFFIXES:  # of a database that is gone: SQLite would mix the two
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
         with suppress(FileExistsError):
             os.link(temp_path, path)
         fsync_folder(path.parent)
     finally:
-        temp_path.unlink(missing_ok=True)
+        engine.dispose()
+        for suffix in ("", *_COMPANION_SUFFIXES):
+            Path(f"{temp_path}{suffix}").unlink(missing_ok=True)
 
 
-def _enable_wal_and_create_tables(engine: sa.Engine) -> None:
+def _enable_wal(engine: sa.Engine) -> None:
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-    create_or_verify_tables(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+
+
+# ------------------------------------------------------------------------------------------------------------- errors
+
+#: Seconds for which a process waits while another one keeps the database locked.
+_BUSY_SECONDS = 30
+
+
+class _Failure(NamedTuple):
+    name: str
+    """The beginning of the error's name, by SQLite or by the system."""
+    code: str
+    message: str
+    remedy: str
+
+
+_KEPT = "Nothing was saved by this step; what was saved before is kept."
+_DAMAGED_REMEDY = (
+    "Restore it from a backup, together with the files of the same name and -wal. Without a backup, move all of them "
+    "out of the folder: the next `evalkit run`, `evalkit review` or `evalkit reindex` rebuilds the index from the other "
+    "files, but claims, drafts, deferrals, replies, paid answers of language models and the view log are lost."
+)
+#: SQLite's names of errors that have several causes.
+_UNSPECIFIC_NAMES = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR")
+#: Free bytes below which a disk counts as full: SQLite's index of the write-ahead log takes as many.
+_NEEDED_BYTES = 64 * 1024
+_FAILURES = (
+    _Failure("SQLITE_FULL", "STORE-FULL", "the disk is full", f"{_KEPT} Free some disk space and try again."),
+    _Failure("ENOSPC", "STORE-FULL", "the disk is full", f"{_KEPT} Free some disk space and try again."),
+    _Failure(
+        "EDQUOT", "STORE-FULL", "this user's disk quota is used up", f"{_KEPT} Free some disk space and try again."
+    ),
+    _Failure(
+        "EFBIG", "STORE-LIMIT", "this process may not write so large a file", f"{_KEPT} Raise the limit (`ulimit -f`)."
+    ),
+    _Failure(
+        "EMFILE", "STORE-LIMIT", "this process has too many files open", f"{_KEPT} Raise the limit (`ulimit -n`)."
+    ),
+    _Failure(
+        "EROFS",
+        "STORE-READ-ONLY",
+        "its disk is mounted read-only",
+        f"{_KEPT} Mount the disk for writing, or use another folder.",
+    ),
+    _Failure(
+        "EACCES",
+        "STORE-DENIED",
+        "this user may not read or write it",
+        "Correct the permissions of the output folder and of evalkit.sqlite.",
+    ),
+    _Failure(
+        "EEXIST",
+        "STORE-LINK",
+        "it is a link, a folder or a device",
+        "Move it away and restore the database itself from a backup: nothing in an output folder may be a link.",
+    ),
+    _Failure(
+        "ESTALE",
+        "STORE-MOVED",
+        "it was removed or replaced while this process had it open",
+        f"{_KEPT} Close the page or program and open it again.",
+    ),
+    _Failure(
+        "SQLITE_READONLY",
+        "STORE-READ-ONLY",
+        "this user may not write to it or to its folder",
+        f"{_KEPT} Correct the permissions of the output folder and of evalkit.sqlite.",
+    ),
+    _Failure(
+        "SQLITE_CANTOPEN",
+        "STORE-DENIED",
+        "it or a file beside it cannot be opened",
+        "Correct the permissions of the output folder and of evalkit.sqlite.",
+    ),
+    _Failure(
+        "SQLITE_NOTADB", "STORE-DAMAGED", "it is not an SQLite database, or its beginning is damaged", _DAMAGED_REMEDY
+    ),
+    _Failure("SQLITE_CORRUPT", "STORE-DAMAGED", "it is damaged: SQLite's integrity check fails", _DAMAGED_REMEDY),
+    _Failure(
+        "SQLITE_BUSY",
+        "STORE-BUSY",
+        f"another process kept it locked for {_BUSY_SECONDS} seconds",
+        f"{_KEPT} Wait until the other process has finished, or end it if it hangs, and try again.",
+    ),
+    _Failure("SQLITE_LOCKED", "STORE-BUSY", "it is locked", f"{_KEPT} Try again."),
+    _Failure(
+        "SQLITE_IOERR",
+        "STORE-IO",
+        "the disk or network drive reports an error",
+        f"{_KEPT} Check the disk, its connection and its quota, and try again.",
+    ),
+    _Failure("SQLITE_NOMEM", "STORE-MEMORY", "there is too little memory", f"{_KEPT} Free some memory and try again."),
+    _Failure(
+        "",
+        "STORE-INDEX",
+        "it could not be read or written",
+        f"{_KEPT} Try again; `evalkit doctor` checks the database.",
+    ),
+)
+
+
+def build_database_error(root: Path, error: Exception) -> StoreError:
+    """Build the error for a database that cannot be used: what failed, and the remedy.
+
+    It shows no value of a row. A database is called damaged only if its integrity check fails.
+    """
+    name = _name_failure(root, getattr(error, "orig", None) or error)
+    failure = next(failure for failure in _FAILURES if name.startswith(failure.name))
+    return StoreError(
+        f"the database {root / SQLITE_FILE} cannot be used: {failure.message}",
+        code=failure.code,
+        remedy=failure.remedy,
+    )
+
+
+def _name_failure(root: Path, error: BaseException) -> str:
+    """Name an error as ``_Failure.name`` does; empty if it is none of these."""
+    if isinstance(error, OSError):
+        return errno.errorcode.get(error.errno or 0, "")
+    name: str = getattr(error, "sqlite_errorname", "")
+    if name.startswith("SQLITE_CORRUPT"):
+        try:
+            verify_database(root, is_thorough=True)
+        except (OSError, sa.exc.SQLAlchemyError, StoreError):
+            return name
+        return ""
+    return _find_system_cause(root, name) if name.startswith(_UNSPECIFIC_NAMES) else name
+
+
+def _find_system_cause(root: Path, name: str) -> str:
+    """Find out why the system refused a call of SQLite, whose own name does not say it."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+        disk = os.statvfs(root)
+    except OSError as error:
+        return errno.errorcode.get(error.errno or 0, name)
+    path = root / SQLITE_FILE
+    has_room = disk.f_bavail * disk.f_frsize >= _NEEDED_BYTES and (disk.f_favail or not disk.f_files)
+    causes = {
+        "EACCES": not os.access(path, os.R_OK),
+        "EROFS": disk.f_flag & os.ST_RDONLY,
+        "ENOSPC": not has_room,
+        "SQLITE_READONLY": not (os.access(path, os.W_OK) and os.access(root, os.W_OK)),
+        "EFBIG": name.startswith("SQLITE_IOERR") and resource.getrlimit(resource.RLIMIT_FSIZE)[0] >= 0,
+    }
+    return next((cause for cause, is_present in causes.items() if is_present), name)

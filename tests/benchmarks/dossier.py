@@ -32,8 +32,8 @@ from evalkit.pipeline.audit.trail import list_audit_events_and_problems
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.event_log import append_event
 from evalkit.pipeline.purge import purge
-from evalkit.pipeline.reindex import reindex
 from evalkit.review.ground_truth import Review
+from evalkit.review.index_rebuild import reindex
 from evalkit.review.kinds import get_packet_class
 from evalkit.review.packet import compute_packet_digest
 from evalkit.review.roster import ReviewerRoster

@@ -25,8 +25,8 @@ from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.readers import read_document
 from evalkit.pipeline import evaluate
-from evalkit.pipeline.reindex import reindex
 from evalkit.review import QueueQuery, ReviewSession, SMEPacketGenerator
+from evalkit.review.index_rebuild import reindex
 from evalkit.samples import write_demo_folder
 from evalkit.store import bundle_file_name, encode_canonical_json, packet_file_name
 

@@ -1,13 +1,15 @@
-"""Every attack and every honest client sends what it says, to a small server that is not evalkit's."""
+"""Attacks and honest clients send what they say, to a small server; evalkit's server meets those of the open half."""
 
 import asyncio
 import contextlib
 import re
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from urllib.parse import parse_qs
 
 import pytest
+from benchmarks import web_attacks
 from benchmarks.first_contact.web_attacks import open as open_half
 from benchmarks.first_contact.web_attacks import sealed
 from benchmarks.first_contact.web_attacks.client import (
@@ -196,3 +198,35 @@ def test_faults_are_named(expectation, observation, memory, fault):
         [400], [1], {"a": 1}, {"a": 1}, [Answer(400, [("Server", "evalkit")]).bytes], [Visit(1, 200, True)]
     )
     assert find_faults(attack, fine, client, 199) == []
+
+
+#: Rows of the open half that take longer than four seconds, open hundreds of connections or compare times.
+LONG = {
+    *("slow_header_bytes", "slow_login_bodies", "thousand_slow_posts", "idle_after_one_page"),
+    *(
+        "half_closed_after_request",
+        "five_hundred_in_one_write",
+        "session_of_a_removed_reviewer",
+        "timing_of_near_codes",
+    ),
+    *("review_over_a_slow_line", "six_connections_two_used", "websocket_after_sleep", "idle_over_lunch"),
+}
+
+
+@pytest.fixture(scope="module")
+def review_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple]:
+    with (
+        web_attacks.open_half("open"),
+        web_attacks.serve_and_connect(tmp_path_factory.mktemp("attacked")) as server_and_client,
+    ):
+        yield server_and_client
+
+
+@pytest.mark.parametrize("is_honest", [False, True], ids=["attacks", "honest clients"])
+@pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=pytest.mark.stress)], ids=["quick", "long"])
+def test_the_review_server_meets_the_open_half(review_server: tuple, is_honest: bool, is_long: bool) -> None:
+    rows = open_half.HONEST_CLIENTS if is_honest else open_half.ATTACKS
+    chosen = [row for row in rows if (row.name in LONG) is is_long]
+    assert len(chosen) >= 4
+    outcomes = web_attacks.run_rows(chosen, *review_server)
+    assert {outcome.row.name: outcome.faults for outcome in outcomes if outcome.faults} == {}

@@ -283,7 +283,11 @@ def test_reindex_rebuilds_what_was_lost(samples: Path, tmp_path: Path) -> None:
     before = evalkit_command("queue", "--output", output, "--json").stdout
     for path in output.glob("evalkit.sqlite*"):
         path.unlink()
-    assert evalkit_command("queue", "--output", output).stdout.strip() == "No cases are waiting for an expert."
+    shown = evalkit_command("queue", "--output", output, "--json")
+    assert shown.stdout == before
+    assert "the index was rebuilt from 1 packet and 2 results" in shown.stderr
+    assert "claims, drafts" in shown.stderr
+    assert not list(output.glob("evalkit.sqlite*"))
     shown = evalkit_command("reindex", "--output", output)
     assert shown.stdout.strip() == "2 documents and 1 cases indexed"
     assert evalkit_command("queue", "--output", output, "--json").stdout == before

@@ -17,10 +17,10 @@ from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.evaluation.sampling import draw_and_queue_sample
 from evalkit.evaluation.study import Study, read_study
 from evalkit.pipeline import RunSummary
-from evalkit.pipeline.reindex import reindex
 from evalkit.pipeline.supplied_labels import parse_typed_page_ranges
 from evalkit.review import SMEReviewHelper
 from evalkit.review.ground_truth import ShownMachineAnswers
+from evalkit.review.index_rebuild import reindex
 from evalkit.samples.simulated_experts import simulate_and_submit_reviews
 from evalkit.store import OutputIndex
 

@@ -30,7 +30,6 @@ from evalkit.pipeline.audit.trail import list_audit_events_and_problems
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.document_discovery import discover_documents
 from evalkit.pipeline.purge import exclude_purged, is_purge_unfinished, purge, read_purge_records
-from evalkit.pipeline.reindex import reindex
 from evalkit.pipeline.sample_draws import read_all_draws
 from evalkit.pipeline.statement_templates import review_and_publish_template
 from evalkit.pipeline.supplied_labels import (
@@ -43,6 +42,7 @@ from evalkit.review import ReviewSession, compute_packet_digest, withdraw_silver
 from evalkit.review.attention_checks import read_attention_check
 from evalkit.review.case_files import read_packet, read_review
 from evalkit.review.ground_truth import read_silver_audit_probability, remove_mismatched_silver_fields
+from evalkit.review.index_rebuild import reindex
 from evalkit.review.loaders import read_bundle, read_extractions, read_result
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.roster import ReviewerRoster

@@ -16,8 +16,8 @@ import evalkit
 from evalkit.errors import DocumentError, ReviewConflict, StoreError, UsageError
 from evalkit.pipeline import RunSummary
 from evalkit.pipeline.audit.verify import verify_integrity
-from evalkit.pipeline.reindex import reindex
 from evalkit.review import SMEReviewHelper
+from evalkit.review.index_rebuild import reindex
 from evalkit.samples.__main__ import describe_wrong_decisions
 from evalkit.settings import Settings
 from evalkit.store import MONITORING_FILE

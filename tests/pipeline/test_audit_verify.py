@@ -24,8 +24,8 @@ from evalkit.pipeline import RunSummary
 from evalkit.pipeline.audit.trail import EVENT_COLUMNS, list_audit_events_and_problems
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import find_expired_documents, purge
-from evalkit.pipeline.reindex import reindex
 from evalkit.review import SMEReviewHelper
+from evalkit.review.index_rebuild import reindex
 
 REVIEWED = f"reviews/{DOC}"
 SECOND, ADJUDICATION = f"{REVIEWED}.second", f"{REVIEWED}.adjudication"

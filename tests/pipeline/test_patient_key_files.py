@@ -19,8 +19,8 @@ from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import find_doc_ids_of_patient
-from evalkit.pipeline.reindex import reindex
 from evalkit.review import SMEReviewHelper
+from evalkit.review.index_rebuild import reindex
 from evalkit.samples.manuscript import Manuscript
 from evalkit.samples.pdf_drawing import draw_pdf
 

@@ -23,7 +23,6 @@ from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.evaluation.study import read_study
 from evalkit.pipeline.document_discovery import discover_documents
-from evalkit.pipeline.reindex import reindex
 from evalkit.review import Draft
 from evalkit.review import ReviewSession as Tab
 from evalkit.review.attention_checks import (
@@ -31,6 +30,7 @@ from evalkit.review.attention_checks import (
     get_attention_check_file_name,
     iterate_check_case_and_doc_ids,
 )
+from evalkit.review.index_rebuild import reindex
 from evalkit.review.opinions import CaseOpinions, project_ground_truth, rebuild_case_files_and_list_index_rows
 from evalkit.review.page_view import view
 from evalkit.review.queue import QueueQuery

@@ -21,7 +21,6 @@ from places import open_folder, open_index
 from review.racing import claims_won, race_for_claims, run_together
 
 from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused, StoreError
-from evalkit.pipeline.reindex import reindex
 from evalkit.review import (
     Draft,
     ReviewCase,
@@ -33,6 +32,7 @@ from evalkit.review import (
 )
 from evalkit.review.case_files import read_packet
 from evalkit.review.ground_truth import find_newest_revision
+from evalkit.review.index_rebuild import reindex
 from evalkit.store import CaseClaim, OutputIndex, StoredDraft
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -18,7 +18,6 @@ from evalkit.extraction.extraction_schema import Extraction, Extractions, FieldS
 from evalkit.extraction.field_template import get_field_template
 from evalkit.issue import Issue, IssueSeverity, QuoteVerdict
 from evalkit.pipeline.field_extraction import load_finished_extractions, queue_fields_or_write_silver_truth
-from evalkit.pipeline.reindex import reindex
 from evalkit.review import FieldAnswer, FieldReviewCase, QueueQuery, SMEPacket, compute_packet_digest
 from evalkit.review import ReviewSession as Tab
 from evalkit.review.case import HighlightedPlace
@@ -33,6 +32,7 @@ from evalkit.review.field_answers import (
     parse_field_answer,
 )
 from evalkit.review.ground_truth import withdraw_silver_ground_truth, write_silver_ground_truth
+from evalkit.review.index_rebuild import reindex
 from evalkit.review.kinds import get_packet_class
 from evalkit.store import bundle_file_name
 

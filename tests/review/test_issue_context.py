@@ -225,3 +225,17 @@ def test_the_helper_reads_the_bundle_itself(build: Any, workspace: Any) -> None:
     helper = workspace.helper()
     assert helper.get_issue_context(packet, "V3-0001").page_found == 2
     assert helper.get_issue_context(helper.load_packet("doc2_6"), "V3-0001").page_found == 2
+
+
+def test_an_issue_stands_for_its_id_and_is_never_printed(build: Any, workspace: Any) -> None:
+    packet = workspace.publish(
+        build.single("Genomic Report", 3), [build.issue(page=2, quote=QUOTE)], build.bundle(PAGES)
+    )
+    helper = workspace.helper()
+    (issue,) = packet.issues
+    assert helper.get_issue_context(packet, issue) == helper.get_issue_context(packet, issue.issue_id)
+    for mistaken in (issue.model_copy(update={"issue_id": issue.message}), issue.message, packet):
+        with pytest.raises(NotFound) as raised:
+            helper.get_issue_context(packet, mistaken)
+        assert issue.message not in f"{raised.value!r}{raised.value}"
+        assert QUOTE not in f"{raised.value!r}{raised.value}"

@@ -19,7 +19,6 @@ from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, NotFound, ReviewConflict, ReviewRefused
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
-from evalkit.pipeline.reindex import reindex
 from evalkit.review import (
     Draft,
     ReviewCase,
@@ -36,6 +35,7 @@ from evalkit.review import (
 )
 from evalkit.review.case_files import read_packet, read_review
 from evalkit.review.ground_truth import find_newest_revision
+from evalkit.review.index_rebuild import reindex
 from evalkit.review.queue import QueueQuery
 from evalkit.store import LocalOutputFolder, OutputFolder
 from evalkit.store.database import Database

@@ -30,7 +30,7 @@ from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.queue import FILTER_VALUES, QueueList, QueueOrder
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.session import compute_case_address
-from evalkit.store import CaseAgeCutoffs, CaseClaim, OutputIndex, result_file_name
+from evalkit.store import CaseAgeCutoffs, CaseClaim, OutputIndex, packet_file_name, result_file_name
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -43,7 +43,10 @@ def ids(queue: QueuePage) -> list[str]:
 
 
 def put(desk: Any, case_id: str, **changed: Any) -> None:
-    """A row of the index without files behind it."""
+    """A row of the index, of whose packet there is only the name."""
+    packet = desk.files.local_path(packet_file_name(case_id))
+    packet.parent.mkdir(exist_ok=True)
+    packet.touch()
     row = {
         "case_id": case_id,
         "doc_id": case_id,
@@ -301,9 +304,9 @@ def test_a_blind_case_tells_nothing_of_the_agents_answer(
     packet = workspace.publish(build.single("Genomic Report"), [build.issue("V3-0001")], review_reason=reason)
     withdraw_packet_unless_frozen(workspace.files, workspace.index, "doc2_6")
     publish_packet_unless_frozen(workspace.files, workspace.index, packet.model_copy(update={"case_id": "a"}))
+    lee = open_tab("dr_lee")
     workspace.index.remove_cases("a")  # only its file: what a further opinion is about
     publish_packet_unless_frozen(workspace.files, workspace.index, packet.model_copy(update={"case_id": case_id}))
-    lee = open_tab("dr_lee")
     (row,) = lee.load_queue_page().rows
     told = (row.dominant_type, row.agents, row.blocker, row.decision_reason)
     assert row.is_blind is is_blind

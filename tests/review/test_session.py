@@ -87,6 +87,22 @@ def test_the_queue_is_strictly_worst_first_and_says_who_has_what(
     assert [row.is_mine for row in open_tab("dr_lee", "second tab").load_queue_page().rows] == [False] * 5
 
 
+def test_case_whose_opening_fails_is_given_back(two: Any, open_tab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("a draft is damaged", code="STORE-TORN", remedy="Restore it.")
+
+    lee = open_tab("dr_lee")
+    with monkeypatch.context() as patch:
+        patch.setattr(ReviewSession, "_load_draft_and_saved_at", fail)
+        with pytest.raises(StoreError, match="a draft is damaged"):
+            lee.open_and_claim_case(two.case_id)
+    queue = lee.load_queue_page()
+    assert (queue.pending, queue.in_review, queue.next_case_id) == (1, 0, "")
+    assert lee.choose_next_case_id() is None
+    assert open_tab("dr_kim").open_and_claim_case(two.case_id).is_locked is False
+    open_tab("dr_kim").release_case(two.case_id)
+
+
 def test_done_today_begins_at_midnight_of_the_clock(build: Any, workspace: Any, open_tab: Any, clock: Any) -> None:
     for doc_id in ("a", "b", "c"):
         workspace.publish(build.single("Other"), doc_id=doc_id)

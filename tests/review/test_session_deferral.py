@@ -12,11 +12,11 @@ from review.racing import run_together
 from evalkit.classification.schema import DocumentType
 from evalkit.core.clocks import format_iso_seconds
 from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused
-from evalkit.pipeline.reindex import reindex
 from evalkit.review import ReviewSession, publish_packet_unless_frozen, withdraw_packet_unless_frozen
 from evalkit.review.case_files import read_packet
 from evalkit.review.claiming import reconcile_statuses_with_claims
 from evalkit.review.ground_truth import find_newest_revision
+from evalkit.review.index_rebuild import reindex
 from evalkit.store import Deferral
 
 pytestmark = pytest.mark.usefixtures("database")

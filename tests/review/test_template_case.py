@@ -21,11 +21,11 @@ from evalkit.cli import app
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused, StoreError, UsageError
 from evalkit.evaluation.ground_truth_table import load_ground_truth
 from evalkit.issue import IssueSeverity
-from evalkit.pipeline.reindex import reindex
 from evalkit.review import Draft, QueueQuery, TemplateReviewCase, compute_packet_digest
 from evalkit.review import ReviewSession as Tab
 from evalkit.review.attention_checks import get_attention_check_file_name
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, read_packet
+from evalkit.review.index_rebuild import reindex
 from evalkit.review.kinds import get_packet_class
 from evalkit.review.kinds.statement_template import TEMPLATE_ESCALATION_REASONS
 from evalkit.review.template_editing import (
@@ -487,7 +487,7 @@ def test_template_review_leaves_cases_of_the_statement_alone(bank: Bank, caplog:
     bank.files.write_json(packet_file_name(name), {"schema_version": 1})
     bank.desk.helper().save_review(bank.case_id, corrected_template=bank.mended)
     assert bank.files.has_file(packet_file_name(name))
-    assert caplog.messages == []
+    assert [message for message in caplog.messages if not message.startswith("the index")] == []
 
 
 def test_signs_are_put_right_by_two_choices(tmp_path: Path, workspace: Any, open_tab: Any) -> None:

@@ -32,8 +32,8 @@ import evalkit
 from evalkit.doctor import run_doctor_checks
 from evalkit.errors import NotFound, ReviewConflict, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
-from evalkit.pipeline.reindex import move_database, reindex
 from evalkit.review import SMEReviewHelper
+from evalkit.review.index_rebuild import move_database, reindex
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.serving.launch import build_server_environment

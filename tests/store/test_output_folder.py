@@ -620,7 +620,7 @@ def test_a_damaged_index_says_how_to_mend_it(tmp_path: Path) -> None:
     (tmp_path / "evalkit.sqlite").write_bytes(b"this is no database, whatever it is called" * 100)
     with pytest.raises(StoreError, match="reindex") as refused:
         open_index(tmp_path)
-    assert refused.value.code == "STORE-INDEX"
+    assert refused.value.code == "STORE-DAMAGED"
 
 
 class _Shape(BaseModel):

@@ -25,7 +25,7 @@ from servers.postgresql import PASSWORD, PostgreSQLServer, programs
 
 from evalkit.doctor import run_doctor_checks
 from evalkit.errors import EvalkitError, StoreError, UsageError
-from evalkit.pipeline.reindex import reindex
+from evalkit.review.index_rebuild import reindex
 from evalkit.settings import Settings
 from evalkit.store import CaseAgeCutoffs, CaseClaim, ModelCall, OutputIndex, StoredDraft, open_output_folder, postgresql
 from evalkit.store.database import check_and_describe_database, resolve_postgresql_url
@@ -439,7 +439,7 @@ def test_doctor_looks_into_the_file_and_leaves_it_as_it_is(tmp_path: Path, is_ne
     before = path.read_bytes()
     (found,) = (one for one in run_doctor_checks(Settings.load(output=str(tmp_path))) if one.name == "database")
     assert not found.is_fine
-    assert ("version 99" if is_newer else "cannot be opened") in found.found
+    assert ("version 99" if is_newer else "it is damaged") in found.found
     assert path.read_bytes() == before
 
 

@@ -12,7 +12,7 @@ from review.conftest import Build, Workspace
 from servers.postgresql import PASSWORD, PostgreSQLServer
 
 from evalkit.errors import StoreError, UsageError
-from evalkit.pipeline.reindex import move_database, reindex
+from evalkit.review.index_rebuild import move_database, reindex
 from evalkit.store import CaseClaim, CaseView, ColleagueReply, Deferral, ModelCall, OutputIndex, QueuePlace, StoredDraft
 
 NOW, LATER = "2025-01-02T00:00:00+00:00", "2099-01-02T00:15:00+00:00"

@@ -27,10 +27,10 @@ from review.conftest import Workspace as Folder
 from stress import saving
 from tables import trying
 
-from evalkit.pipeline.reindex import reindex
 from evalkit.review import ReviewSession, derive_closed_case_rows
 from evalkit.review.case_files import read_packet, read_review
 from evalkit.review.ground_truth import list_revisions
+from evalkit.review.index_rebuild import reindex
 from evalkit.review.opinions import project_ground_truth
 from evalkit.store import OutputFolder, ground_truth_file_name, hash_canonical_json, review_file_name
 

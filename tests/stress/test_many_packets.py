@@ -22,8 +22,8 @@ from places import open_folder
 from stress.filling import NOW, Filled, fill
 from stress.test_many_reviewers import in_earnest
 
-from evalkit.pipeline import reindex as rebuilding
 from evalkit.review import QueueQuery, ReviewSession
+from evalkit.review import index_rebuild as rebuilding
 from evalkit.review.case_files import read_packet
 from evalkit.review.queue import FILTER_VALUES
 from evalkit.review.roster import ReviewerRoster
@@ -40,7 +40,7 @@ MORE_MEMORY = 48.0
 _REBUILD = """
 import json, resource, sys, time
 from memory import peak
-from evalkit.pipeline.reindex import reindex
+from evalkit.review.index_rebuild import reindex
 from places import open_folder
 began = time.perf_counter()
 counts = reindex(open_folder(sys.argv[1]))

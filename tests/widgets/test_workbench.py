@@ -12,7 +12,7 @@ import pytest
 from ipywidgets import Widget
 from places import open_folder, open_index
 
-from evalkit.errors import DocumentError, UsageError
+from evalkit.errors import DocumentError, StoreError, UsageError
 from evalkit.evaluation.attention_checks import plant_and_queue_attention_checks
 from evalkit.pipeline import RunSummary
 from evalkit.review import ReviewSession, SMEReviewHelper
@@ -20,6 +20,8 @@ from evalkit.review.attention_checks import describe_fault
 from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.session import compute_case_address
+from widgets.kinds import CONTROLLER_BY_KIND
+from widgets.kinds.controller import CaseController
 from widgets.workbench import Workbench, show
 
 
@@ -141,18 +143,75 @@ def test_page_is_sent_once_for_repeated_requests(screen: Workbench, monkeypatch:
     assert sent == [(kind, page) for kind in ("thumbnail", "preview", "page") for page in (2, 1)]
 
 
-def test_a_pdf_that_changed_is_said(screen: Workbench, demo_run: RunSummary, tmp_path: Path) -> None:
-    import json
+def break_case(fault: str, case_id: str, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = output / f"document_bundles/{case_id}.json"
+    if fault == "damaged packet":
+        (output / f"sme_packets/sme_packet_{case_id}.json").write_text('{"torn')
+    elif fault == "bundle gone":
+        bundle.unlink()
+    elif fault == "PDF missing":
+        bundle.write_text(bundle.read_text().replace(f"{case_id}.pdf", f"{case_id}.moved.pdf"))
+    else:
+        controller = CONTROLLER_BY_KIND["classification"]
+        render = controller.render_case
 
-    path = tmp_path / "output/document_bundles/quest_genomic.json"
-    bundle = json.loads(path.read_text())
-    bundle["sha256"] = "0" * 64
-    path.write_text(json.dumps(bundle))
-    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
-    assert "changed" in screen.segment_editor.why_not
-    assert screen.segment_editor.is_locked
-    screen.dispatch_message({"action": "select", "token": screen.page_pane.version, "issue_id": "V3-0001"})
-    assert "changed" in screen.segment_editor.why_not
+        def fail_for_case(self: CaseController) -> Any:
+            if self.case.packet.case_id == case_id:
+                raise KeyError("Zebrafish")
+            return render(self)
+
+        monkeypatch.setattr(controller, "render_case", fail_for_case)
+
+
+FAULTS = ("damaged packet", "bundle gone", "PDF missing", "panel")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_case_that_cannot_be_shown_is_given_back(
+    screen: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})  # a reload opens it again
+    with monkeypatch.context() as patch:
+        break_case(fault, "quest_genomic", tmp_path / "output", patch)
+        address = compute_case_address("quest_genomic")
+        screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": address})
+    shown = screen.fault_panel.what if screen.content_box.children == (screen.fault_panel,) else None
+    assert "quest_genomic" in (screen.queue_panel.notice if shown is None else shown)
+    assert "Zebrafish" not in screen.fault_panel.what + screen.fault_panel.reason
+    index = open_index(tmp_path / "output")
+    assert not index.claims.map_live_claims_by_case_id("2000-01-01T00:00:00")
+    index.close()
+    assert screen.review_session.load_queue_page().in_review == 0
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_broken_case_is_told_and_the_next_one_opens(
+    screen: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    first, *_ = [row.case_id for row in screen.review_session.load_queue_page().rows]
+    assert screen.review_session.choose_next_case_id() == first
+    break_case(fault, first, tmp_path / "output", monkeypatch)
+    screen.dispatch_message({"action": "next"})
+    assert screen.content_box.children == (screen.case_view,)
+    assert screen.case.packet.case_id != first
+    assert f"{first} was skipped: " in screen.segment_editor.problem
+    assert "(error " in screen.segment_editor.problem
+    screen.dispatch_message({"action": "queue"})
+    queue_page = screen.review_session.load_queue_page()
+    assert (queue_page.in_review, queue_page.next_case_id == first) == (0, False)
+
+
+def test_a_fault_of_the_folder_skips_no_case(screen: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("the disk is full", code="STORE-FULL", remedy="Make room.")
+
+    first = screen.review_session.choose_next_case_id()
+    with monkeypatch.context() as patch:
+        patch.setattr("evalkit.review.session.read_packet_bundle", fail)
+        screen.dispatch_message({"action": "next"})
+    assert screen.fault_panel.what == f"{first}: The disk is full: nothing can be saved."
+    screen.dispatch_message({"action": "queue"})
+    assert screen.review_session.choose_next_case_id() == first
 
 
 def test_fields_are_nothing_that_a_classification_has(screen: Workbench) -> None:

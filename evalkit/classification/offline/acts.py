@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import islice, pairwise
 from typing import Annotated, Final, Literal, NamedTuple
@@ -47,7 +47,7 @@ from evalkit.classification.offline.type_scoring import (
     softmax,
 )
 from evalkit.classification.schema import REPORT_TYPES, ClassificationOutput, DocumentType, Segment
-from evalkit.core.identity_cache import cache_by_identity
+from evalkit.core.document_cache import cache_by_identity, cache_document_text
 from evalkit.core.package_tables import load_package_table
 from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import DocumentBundle, Page
@@ -139,7 +139,7 @@ def load_act_features() -> ActFeatures:
     return ActFeatures(rows["version"], word_features, pattern_features, indices_by_word, first_words)
 
 
-@lru_cache(maxsize=1024)  # several checks ask about the same pages
+@cache_document_text(1024)  # several checks ask about the same pages
 def count_features(text: str) -> FeatureCounts:
     """Count each feature in a text, such as the body of a page; cached."""
     features = load_act_features()

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import accumulate, chain, islice, pairwise
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -26,6 +26,7 @@ from evalkit.classification.vendors import (
     is_in_performing_lab_line,
     load_vendors,
 )
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.grouping import group_by, group_pairs
 from evalkit.core.package_tables import PatternTable, load_package_table
 from evalkit.core.records import StrictRecord, describe_first_row_error
@@ -314,7 +315,7 @@ def _tokenise(text: str) -> list[TokenSpan]:
     return [(_normalise_word(match[0]), *match.span()) for match in PATTERNS["token"].finditer(text)]
 
 
-@lru_cache(maxsize=8192)  # nearly all words of a document were in the previous document too
+@cache_document_text(8192)  # nearly all words of a document were in the previous document too
 def _normalise_word(word: str) -> str:
     word = word.lower().removesuffix("(s)")
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -19,6 +18,7 @@ from rapidfuzz import fuzz
 
 from evalkit.classification.offline.second_opinion_types import measure_type_signs_on_pages
 from evalkit.classification.schema import ClassificationOutput, DocumentType, PresenceLevel, Segment
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.package_tables import PatternTable
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import get_body_text
@@ -210,12 +210,12 @@ def _build_boundary_issue(segment: Segment, page: Page, signs: Sequence[Boundary
 # ---------------------------------------------------------------------------------------------- signs on the pages
 
 
-@lru_cache(maxsize=512)
+@cache_document_text(512)
 def _split_lines(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.split("\n") if line.strip())
 
 
-@lru_cache(maxsize=512)
+@cache_document_text(512)
 def find_pagination_marks(text: str) -> tuple[tuple[int, int, str], ...]:
     """Find each "page i of n" at the head and foot of a page: (i, n, line)."""
     lines = _split_lines(text)
@@ -418,12 +418,12 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
         yield BoundarySign(1.0, "comes after a conclusion", first_line)
 
 
-@lru_cache(maxsize=512)
+@cache_document_text(512)
 def _find_conclusions(text: str) -> frozenset[str]:
     return frozenset(match[1].casefold() for match in PATTERNS["conclusion_heading"].finditer(text))
 
 
-@lru_cache(maxsize=512)
+@cache_document_text(512)
 def _find_headings(text: str) -> frozenset[str]:
     """Find headings below the page's head, without labels that repeat in rows."""
     counts = Counter(match[1].strip().casefold() for match in PATTERNS["heading"].finditer(text))

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
 from evalkit.classification.schema import DocumentType
+from evalkit.core.document_cache import cache_document_text
 from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Page
 from evalkit.issue import IssueSeverity
@@ -206,7 +207,7 @@ def lower_ascii(text: str) -> str:
     return text.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
 
 
-@lru_cache(maxsize=1024)  # several checks ask about the same pages
+@cache_document_text(1024)  # several checks ask about the same pages
 def count_type_signs(text: str) -> tuple[int, ...]:
     """Count each of ``TYPE_SIGNS`` in a text, at most ``MAX_SIGN_COUNT`` times."""
     lowercase_text = lower_ascii(text)

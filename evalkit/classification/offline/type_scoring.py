@@ -31,7 +31,7 @@ from evalkit.classification.offline.model_weights import (
     load_embedded_weights,
 )
 from evalkit.classification.schema import DocumentType
-from evalkit.core.identity_cache import cache_by_identity
+from evalkit.core.document_cache import cache_by_identity
 from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Page
 

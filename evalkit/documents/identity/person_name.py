@@ -9,11 +9,12 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import permutations
 
 from rapidfuzz.distance import OSA
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.grouping import group_pairs
 from evalkit.core.package_tables import PatternTable, load_package_table
 from evalkit.documents.identity.written_dates import WRITTEN_DATE_PATTERN
@@ -96,7 +97,7 @@ def fold_to_plain_capitals(text: str) -> str:
     return "".join(letter for letter in decomposed.upper() if not unicodedata.combining(letter))
 
 
-@lru_cache(maxsize=4096)
+@cache_document_text(4096)
 def parse_person_name(text: str) -> PersonName | None:
     """Parse a printed name of a person; None if no word of it can be a name.
 
@@ -318,13 +319,13 @@ def _are_name_words_alike(left: str, right: str, is_ocr_text: bool) -> bool:
     return OSA.distance(left, right, score_cutoff=tolerance) <= tolerance
 
 
-@lru_cache(maxsize=4096)
+@cache_document_text(4096)
 def drop_umlaut_e(word: str) -> str:
     """Remove the E that stands for an umlaut's dots: MUELLER becomes MULLER."""
     return re.sub(r"(?<=[AOU])E(?=[^AEIOU])", "", word) if len(word) > 4 else word
 
 
-@lru_cache(maxsize=4096)
+@cache_document_text(4096)
 def fold_confused_letters(word: str) -> str:
     """Replace characters that OCR confuses by one common form.
 

@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from itertools import product
 from typing import Literal
 
 from rapidfuzz import fuzz
 from rapidfuzz.distance import OSA
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.documents.bundle import Identifier, IdentifierKind
 from evalkit.documents.identity.person_name import (
     compare_names,
@@ -289,7 +289,7 @@ def _have_same_unusual_shape(left: Identifier, right: Identifier) -> bool:
     return shape == get_kind_and_number_shape(right) and re.search(r"[A-Z -]", shape[1]) is not None
 
 
-@lru_cache(maxsize=4096)
+@cache_document_text(4096)
 def _are_issuers_equal(left: str, right: str) -> bool:
     return fuzz.token_set_ratio(fold_issuer(left), fold_issuer(right)) >= _MIN_ISSUER_SIMILARITY
 

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from functools import lru_cache
 
 from rapidfuzz.distance import OSA
+
+from evalkit.core.document_cache import cache_document_text
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH_PATTERN = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
@@ -46,7 +47,7 @@ class WrittenDate:
     has_short_year: bool = False
 
 
-@lru_cache(maxsize=4096)
+@cache_document_text(4096)
 def parse_written_date(text: str) -> WrittenDate | None:
     """Parse a written date; None if the text is no date or the day does not exist.
 

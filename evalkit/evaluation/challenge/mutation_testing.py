@@ -334,7 +334,7 @@ def _partition_paths(paths: Iterable[Path | str]) -> tuple[list[Path | str], lis
     """Separate output folders and bucket URLs from PDF files and folders of PDFs."""
     folder_paths, other_paths = [], []
     for path in map(parse_output_location, paths):
-        if isinstance(path, str) or open_output_folder(path).has_folder(RESULTS_FOLDER):
+        if isinstance(path, str) or (path / RESULTS_FOLDER).is_dir():
             folder_paths.append(path)
         else:
             other_paths.append(path)

@@ -30,12 +30,13 @@ from evalkit.evaluation.ground_truth_table import (
 from evalkit.evaluation.splitting import GroupingFeatures, split_documents
 from evalkit.review.attention_checks.records import map_check_case_ids_by_doc_id
 from evalkit.review.ground_truth import GroundTruth
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.loaders import read_bundle
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import get_base_case_id
 from evalkit.review.queue import list_case_ids_with_packet
 from evalkit.review.roster import ReviewerRoster
-from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, has_database, result_file_name
+from evalkit.store import RESULTS_FOLDER, OutputFolder, result_file_name
 
 if TYPE_CHECKING:
     from evalkit.documents.bundle import DocumentBundle
@@ -186,9 +187,8 @@ def _create_pseudonym_map(
     reviewers = set(folder_truth.reviewers)
     try:
         reviewers.update(ReviewerRoster(output_folder).list_reviewers())
-        if has_database(output_folder):
-            with OutputIndex(output_folder) as index:
-                row_by_doc_id = {row["doc_id"]: row for row in index.list_documents()}
+        with open_index(output_folder, read_only=True) as index:
+            row_by_doc_id = {row["doc_id"]: row for row in index.list_documents()}
     except StoreError as error:
         collected_problems.append(error.message)
     hash_by_doc_id = {truth.record.doc_id: truth.sha256 for truth in folder_truth.documents}

@@ -21,11 +21,12 @@ from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.private_files import write_private_file
 from evalkit.evaluation.report import build_report
 from evalkit.evaluation.study import read_folder_study
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.loaders import read_extractions, read_result
 from evalkit.review.plain_sentences import describe_issue
 from evalkit.review.queue import list_pending_cases_worst_first
 from evalkit.settings import Settings
-from evalkit.store import CASE_COLUMNS, EXTRACTIONS_FOLDER, RESULTS_FOLDER, OutputFolder, OutputIndex
+from evalkit.store import CASE_COLUMNS, EXTRACTIONS_FOLDER, RESULTS_FOLDER, OutputFolder
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _Record = TypeVar("_Record")
@@ -81,7 +82,7 @@ def _convert_cell(value: Any) -> Cell:
 
 
 def _list_queue(output_folder: OutputFolder) -> list[_Row]:
-    with OutputIndex(output_folder) as index:
+    with open_index(output_folder, read_only=True) as index:
         return [{name: row[name] for name in CASE_COLUMNS} for row in list_pending_cases_worst_first(index)]
 
 

@@ -35,6 +35,7 @@ from evalkit.review.case_files import read_packet
 from evalkit.review.claiming import require_not_taken
 from evalkit.review.corrections import ClassificationPart
 from evalkit.review.ground_truth import ImportedAnswer, Review, ShownMachineAnswers
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.kinds.classification import ClassificationCorrection
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import SECOND_SUFFIX, SMEPacket, compute_packet_digest, get_base_case_id
@@ -47,7 +48,7 @@ from evalkit.store import (
     OutputIndex,
     build_dict_without_duplicate_keys,
     hash_canonical_json,
-    open_output_folder,
+    open_existing_output_folder,
 )
 
 TOOL_NAME = "Label Studio"
@@ -193,7 +194,7 @@ def import_label_studio_answers(
     reviewer may not decide cases.
     """
     raw_tasks = _read_tasks(Path(path))
-    output_folder = open_output_folder(output, Settings.load().database)
+    output_folder = open_existing_output_folder(output, Settings.load().database)
     deciding_reviewers = ReviewerRoster(output_folder).list_deciding_reviewers()
     if unknown := sorted({*annotators.values()} - {*deciding_reviewers}):
         raise UsageError(
@@ -201,7 +202,7 @@ def import_label_studio_answers(
             code="REVIEWER-UNKNOWN",
             remedy="`evalkit reviewers list` prints all names and roles; `evalkit reviewers add NAME` adds one.",
         )
-    with OutputIndex(output_folder) as index:
+    with open_index(output_folder) as index:
         return list(_AnswerImport(output_folder, index, annotators, utc_now()).iterate_rows(raw_tasks))
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 from rapidfuzz import fuzz
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.grouping import split_into_runs
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.formats import correct_misread_digits, normalise_currency, normalise_value
@@ -565,7 +565,7 @@ def _is_label_remnant(words: Sequence[FormWord], area: EntryArea) -> bool:
     return printed_letter_count > _LABEL_REMNANT_SHARE * letter_count
 
 
-@lru_cache(maxsize=16384)
+@cache_document_text(16384)
 def _is_printed_word(match_key: str, printed_words: frozenset[str]) -> bool:
     return match_key in printed_words or (
         len(match_key) > 4 and any(fuzz.ratio(match_key, printed_word) > 80 for printed_word in printed_words)

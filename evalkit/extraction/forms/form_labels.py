@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 
 from rapidfuzz.distance import Levenshtein
 
+from evalkit.core.document_cache import cache_document_text
 from evalkit.core.grouping import group_by
 from evalkit.extraction.field_template import FieldTemplate, TemplateField
 from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
@@ -235,7 +236,7 @@ def _match_label_start(
             yield letter_count, True
 
 
-@lru_cache(maxsize=65536)
+@cache_document_text(65536)
 def _count_matching_letters(word_key: str, text_key: str, position: int, *, allow_misspellings: bool) -> int:
     """Return how many letters from ``position`` the word matches; 0: no match."""
     word_length = len(word_key)

@@ -28,6 +28,7 @@ from evalkit.pipeline.purge import PurgeRecord, read_purge_records
 from evalkit.review.attention_checks import get_attention_check_file_name, iterate_check_case_and_doc_ids
 from evalkit.review.case_files import read_review_status
 from evalkit.review.ground_truth import build_silver_ground_truth, find_newest_revision
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.loaders import read_result
 from evalkit.review.opinions import CaseOpinions
 from evalkit.store import (
@@ -49,7 +50,6 @@ from evalkit.store import (
     TEMPLATE_REVIEWS_FOLDER,
     TEMPLATES_FOLDER,
     OutputFolder,
-    OutputIndex,
     ReadOnlyFolder,
     encode_canonical_json,
     encode_indented_json,
@@ -148,7 +148,7 @@ def compute_folder_digests(output_folder: OutputFolder, hasher: FileNameHasher) 
             case_id = PurePath(name).stem.removeprefix(PREFIX_BY_FOLDER[GROUND_TRUTH_FOLDER])
             silver_probabilities[hasher.hash_text(case_id)] = float(match[1])
     documents = {}
-    with OutputIndex(output_folder) as index:
+    with open_index(output_folder, read_only=True) as index:
         sha256_by_doc_id = {row["doc_id"]: str(row["sha256"] or "") for row in index.list_documents()}
     checks = [(case_id, sha256_by_doc_id.get(doc_id, "")) for case_id, doc_id in _list_checks(output_folder)]
     for name, sha256 in (*sha256_by_doc_id.items(), *checks):

@@ -16,11 +16,12 @@ from evalkit.pipeline.event_log import hash_event_file, read_events
 from evalkit.pipeline.purge import PurgeRecord, read_purge_records
 from evalkit.review.case_files import read_numbered_reviews, read_packet
 from evalkit.review.ground_truth import Review, ReviewedAnswer, hash_review_file, is_simulated_reviewer
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.loaders import read_result
 from evalkit.review.packet import SMEPacket, compute_packet_digest
 from evalkit.review.roster import ReviewerRoster
-from evalkit.store import RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder, OutputIndex, packet_file_name
+from evalkit.store import RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder, packet_file_name
 from evalkit.store.change_chain import compute_recorded_digest, find_newest_number
 from evalkit.store.file_names import change_link_file_name
 
@@ -57,7 +58,7 @@ def list_audit_events_and_problems(output_folder: OutputFolder) -> tuple[list[Au
     Columns ``EVENT_COLUMNS``; times are ISO 8601, UTC.
     """
     problems: list[str] = []
-    with OutputIndex(output_folder) as index:
+    with open_index(output_folder, read_only=True) as index:
         opened_events = [
             _create_event("opened", at=view.opened_at, who=view.reviewer, case_id=view.case_id)
             for view in index.view_log.list_all()

@@ -52,6 +52,7 @@ from evalkit.review.ground_truth import (
     read_json_unless_missing_or_torn,
     read_silver_audit_probability,
 )
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.loaders import load_if_intact, read_bundle, read_extractions, read_result
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import EXTRACTION_SUFFIX, SMEPacket, compute_packet_digest, get_base_case_id
@@ -147,7 +148,7 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
     ``earlier_export_path`` is an earlier ``audit export`` as JSON, with which the files are compared. UsageError if
     that export cannot be read.
     """
-    with OutputIndex(output_folder) as index:
+    with open_index(output_folder, read_only=True) as index:
         faults = [fault for check in _CHECKS for fault in check(output_folder, index)]
         case_ids_with_head = {head.case_id for head in index.review_heads.list_all()}
         if earlier_export_path is not None:

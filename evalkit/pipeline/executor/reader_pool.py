@@ -24,6 +24,8 @@ from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
 from typing_extensions import override
 
+from evalkit.core.document_cache import forget_document_texts
+from evalkit.core.process_pool import create_process_pool
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.mupdf import open_pdf
 from evalkit.documents.readers import read_document
@@ -49,8 +51,6 @@ T = TypeVar("T")
 
 #: Documents in flight per reading process: enough that no process is idle while results are written.
 _IN_FLIGHT_PER_WORKER = 3
-#: Seconds between a worker's checks that the run is still alive.
-_PARENT_POLL_SECONDS = 2
 #: Seconds between checks of a dead process's exit code, and the most checks: on a busy machine the system is slow, too.
 _EXIT_POLL_SECONDS, _MAX_EXIT_POLLS = 0.05, 200
 _MEMORY_ERROR_CODE, _TIMEOUT_ERROR_CODE = "READER-MEMORY", "READER-TIMEOUT"
@@ -311,24 +311,8 @@ def _run_function(worker_share: WorkerShare, function: Callable[..., T], *argume
     except Exception as error:
         error.__cause__ = error.__context__ = None
         raise
-
-
-def create_process_pool(worker_count: int) -> ProcessPoolExecutor:
-    """Create a pool of worker processes that end when this process ends."""
-    return ProcessPoolExecutor(max_workers=worker_count, initializer=_prepare_worker_process, initargs=(os.getpid(),))
-
-
-def _prepare_worker_process(parent_pid: int) -> None:
-    """End this process when the run is gone, which a thread watches, or a timer is up."""
-
-    def watch_parent() -> None:
-        while os.getppid() == parent_pid:
-            time.sleep(_PARENT_POLL_SECONDS)
-        os._exit(1)
-
-    threading.Thread(target=watch_parent, name="parent-watch", daemon=True).start()
-    for timer_signal in (signal.SIGALRM, signal.SIGPROF):
-        signal.signal(timer_signal, signal.SIG_DFL)
+    finally:
+        forget_document_texts()
 
 
 def read_with_limits(

@@ -31,6 +31,7 @@ from evalkit.pipeline.supplied_labels import read_stored_production_labels
 from evalkit.review.attention_checks import get_attention_check_file_name
 from evalkit.review.case_files import read_review
 from evalkit.review.ground_truth import hash_review_file, list_revisions
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import (
     MOVED_SQLITE_FILE,
@@ -39,7 +40,6 @@ from evalkit.store import (
     REVIEWS_FOLDER,
     LocalOutputFolder,
     OutputFolder,
-    OutputIndex,
     packet_file_name,
     purge_record_file_name,
     read_record,
@@ -68,7 +68,7 @@ def purge(
     document of which nothing exists; UsageError if a run is writing; StoreError if something could not be removed, or a
     reader of the database prevented it: the same call continues.
     """
-    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(), open_index(output_folder) as index:
         contents = FolderContents.read(output_folder, index)
         purged_documents = [*_finish_interrupted_purge(contents)]
         requested_ids = [
@@ -137,7 +137,7 @@ def map_purge_file_names_by_doc_id(output_folder: OutputFolder, doc_ids: Iterabl
 
     NotFound if nothing of a document exists.
     """
-    with OutputIndex(output_folder) as index:
+    with open_index(output_folder, read_only=True) as index:
         contents = FolderContents.read(output_folder, index)
         possible_files_by_doc_id = {
             doc_id: contents.list_possible_document_files(

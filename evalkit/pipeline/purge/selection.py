@@ -18,10 +18,10 @@ from evalkit.pipeline.purge.folder_contents import FolderContents, read_json_or_
 from evalkit.pipeline.purge.purge_record import is_purge_unfinished, read_intent, read_purge_records
 from evalkit.review.case_files import read_review
 from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision
+from evalkit.review.index_rebuild import open_index
 from evalkit.review.loaders import read_result
 from evalkit.store import (
     OutputFolder,
-    OutputIndex,
     bundle_file_name,
     extraction_file_name,
     packet_file_name,
@@ -45,7 +45,7 @@ class ExpiredDocuments:
 
 def find_expired_documents(output_folder: OutputFolder, *, unchanged_since: datetime) -> ExpiredDocuments:
     """Find the documents unchanged since that time, by the times in their files."""
-    with OutputIndex(output_folder) as index:
+    with open_index(output_folder, read_only=True) as index:
         contents = FolderContents.read(output_folder, index)
         doc_ids = contents.list_doc_ids()
         state_by_doc_id = {
@@ -68,7 +68,7 @@ def find_doc_ids_of_patient(output_folder: OutputFolder, patient_key: str) -> li
     NotFound if no document has the key.
     """
     salt = load_or_create_patient_salt(output_folder)
-    with OutputIndex(output_folder) as index:
+    with open_index(output_folder, read_only=True) as index:
         doc_ids = FolderContents.read(output_folder, index).list_doc_ids()
     keys_of_persons = [
         (doc_id, keys) for doc_id in doc_ids for keys in _iterate_person_key_sets(output_folder, doc_id, salt)
@@ -123,7 +123,7 @@ def find_restored_purged_doc_ids(output_folder: OutputFolder) -> list[str]:
         for record in read_purge_records(output_folder)
         if record.sha256
     }
-    with OutputIndex(output_folder) as index:
+    with open_index(output_folder, read_only=True) as index:
         contents = FolderContents.read(output_folder, index)
         # A document that was never read, or cannot be, has no SHA-256 to compare.
         purged_at_by_doc_id = {

@@ -45,7 +45,12 @@ def serving(output: Path, names: Sequence[str], **environ: str) -> Iterator[Serv
     codes = add_reviewers(output, names)
     words = [sys.executable, "-m", "evalkit", "review", "--port", "0", "--output", str(output)]
     process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ | environ
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | environ,
+        start_new_session=True,
     )
     try:
         address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())[0]

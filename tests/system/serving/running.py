@@ -111,18 +111,23 @@ class Server:
         stub.mkdir(parents=True)
         (stub / "__init__.py").write_text("")
         (stub / "workbench.py").write_text(STUB.replace("PATIENT", PATIENT))
-        self._log = folder / "log.txt"
+        self._folder, self._log, self._words, self._environ = folder, folder / "log.txt", words, environ
         self.scratch = folder / "scratch"
         self.scratch.mkdir()
+        self.start()
+
+    def start(self, port: int = 0) -> None:
+        """Start it, again on the port that it had."""
         paths = os.pathsep.join(["stub", *filter(None, [os.environ.get("PYTHONPATH")])])
-        with self._log.open("w") as log:
+        with self._log.open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "evalkit", "review", "--port", "0", "--output", "output", *words],
+                [sys.executable, "-m", "evalkit", "review", "--port", str(port), "--output", "output", *self._words],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                cwd=folder,
-                env=os.environ | SECRETS | {"PYTHONPATH": paths, "TMPDIR": str(self.scratch)} | environ,
+                cwd=self._folder,
+                env=os.environ | SECRETS | {"PYTHONPATH": paths, "TMPDIR": str(self.scratch)} | self._environ,
+                start_new_session=True,
             )
         self.said = self.process.stdout.readline()
         self.port = next(

@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import sys
+import time
 import uuid
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -256,6 +258,20 @@ def test_the_right_code_opens_the_page_that_was_asked_for(server: Server) -> Non
     assert client.get("/login").status_code == 302
     for path in ("//evil.example/", "https://evil.example/", "/\\evil.example", "/voila/static/voila.js"):
         assert server.client().log_in(server.codes["dr_lee"], path).headers["Location"] == "/"
+
+
+def test_a_code_may_be_pasted_and_has_no_control_characters(server: Server) -> None:
+    code = server.codes["dr_lee"]
+    for typed in (
+        f"  {code}\t\r\n",
+        code.upper(),
+        code.replace("-", " "),
+        code.replace("-", "\u2013"),
+        f"\u00a0{code}",
+    ):
+        assert server.client().log_in(typed).status_code == 302, typed
+    for typed in (f"\0{code}", code.replace("-", "\0"), f"{code}\0", code.replace("-", "\r\n"), "\x1b[2J", "\0", ""):
+        assert server.client().log_in(typed).status_code == 401, typed
 
 
 def test_cookie_is_http_only_and_same_site(server: Server) -> None:
@@ -710,6 +726,51 @@ def test_a_closed_page_and_a_logout_end_their_kernels(server: Server) -> None:
     assert "You are logged out" in client.get("/logout").text
     assert not psutil.pid_exists(second[1]["pid"])
     assert psutil.pid_exists(third[1]["pid"])
+
+
+@pytest.mark.parametrize("end", ["logout", "remove_reviewer", "add_reviewer_or_replace_code"])
+def test_websockets_and_kernels_end_with_their_login(server: Server, end: str) -> None:
+    roster, name = ReviewerRoster(open_folder(server.output)), f"dr_{end[:6]}"
+    server.codes[name] = roster.add_reviewer_or_replace_code(name)
+    client, other = server.client(name), server.client("dr_kim")
+    (kernel_id, seen), (other_id, other_seen) = server.open(client), server.open(other)
+    channels, other_channel = [connect(server, kernel_id, client) for _ in range(2)], connect(server, other_id, other)
+    start = time.monotonic()
+    if end == "logout":
+        client.get("/logout")
+    else:
+        getattr(roster, end)(name)
+    for channel in channels:
+        while (heard := channel.recv_data(control_frame=True))[0] != websocket.ABNF.OPCODE_CLOSE:
+            pass
+        assert heard[1] == (1008).to_bytes(2, "big")
+    assert time.monotonic() - start < 10
+    assert eventually(lambda: not psutil.pid_exists(seen["pid"]))
+    assert refused(server, kernel_id, client) == 403
+    assert psutil.pid_exists(other_seen["pid"])
+    other_channel.send_binary(message("comm_info_request"))
+    heard_by_other = deserialize_msg_from_ws_v1(other_channel.recv())
+    assert heard_by_other
+    other.get("/logout")
+
+
+def test_the_health_check_tells_state_and_version_only(server: Server) -> None:
+    roster = server.output / "reviewers.json"
+    before, pages = roster.read_bytes(), {*server.output.glob("seen/*")}
+    client = server.client()
+    answer = client.get("/health", headers={"X-Reviewer": "dr_lee"})
+    assert (answer.status_code, answer.json()) == (200, {"state": "ok", "version": version("evalkit")})
+    assert client.ask("HEAD", "/health").status_code == 200
+    assert "Set-Cookie" not in answer.headers
+    try:
+        roster.write_text("{}")
+        assert eventually(lambda: client.get("/health").status_code == 503)
+        assert client.get("/health").json() == {"state": "unavailable", "version": version("evalkit")}
+    finally:
+        roster.write_bytes(before)
+    assert eventually(lambda: client.get("/health").status_code == 200)
+    assert client.ask("POST", "/health").status_code in (403, 405)
+    assert {*server.output.glob("seen/*")} == pages, "it opens no page"
 
 
 def test_a_strangers_page_can_log_nobody_out_and_may_lead_here(server: Server) -> None:

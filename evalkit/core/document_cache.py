@@ -1,15 +1,18 @@
-"""Cache of functions' results by their arguments' identity, for one document.
+"""Caches of functions' results for one document; nothing of it is kept afterwards.
 
-For arguments that are costly to hash and never change, such as the pages of a document. Nothing is kept when the work
-has ended, because pages are patient data.
+``cache_by_identity`` is for arguments that are costly to hash and never change, such as the pages of a document,
+``cache_document_text`` for texts and words. Both are patient data: whoever has finished a document, or closes it,
+calls ``forget_document_texts``.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -20,15 +23,40 @@ _RESULTS: ContextVar[dict[tuple[object, ...], tuple[Any, tuple[object, ...]]] | 
     "results by identity", default=None
 )
 
+_CACHE_CLEARERS: list[Callable[[], None]] = [re.purge]
+
+
+def cache_document_text(max_count: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a function of texts: its last results are kept until the document ends."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        cached = lru_cache(max_count)(function)
+        _CACHE_CLEARERS.append(cached.cache_clear)
+        return cached  # type: ignore[return-value]  # keywords and positions stay as they are
+
+    return decorate
+
+
+def forget_document_texts() -> None:
+    """Empty all caches of ``cache_document_text``, and of patterns made of such texts."""
+    for clear in _CACHE_CLEARERS:
+        clear()
+    if "regex" in sys.modules:
+        sys.modules["regex"].purge()
+
 
 @contextmanager
 def keep_results() -> Iterator[None]:
-    """Keep the results of ``cache_by_identity`` functions until the end of the block."""
+    """Keep the results of ``cache_by_identity`` functions until the end of the block.
+
+    Then all texts of documents are forgotten.
+    """
     token = _RESULTS.set({})
     try:
         yield
     finally:
         _RESULTS.reset(token)
+        forget_document_texts()
 
 
 def cache_by_identity(function: Callable[P, R]) -> Callable[P, R]:

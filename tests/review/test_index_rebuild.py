@@ -14,8 +14,8 @@ from places import open_folder, open_index
 from review.conftest import Build, Workspace
 
 from evalkit.errors import StoreError
-from evalkit.pipeline import reindex as rebuilding
 from evalkit.pipeline.audit.verify import verify_integrity
+from evalkit.review import index_rebuild as rebuilding
 from evalkit.review.loaders import read_source_file_path
 from evalkit.store import (
     OutputIndex,
@@ -107,21 +107,21 @@ def test_drafts_are_saved_while_the_folder_is_read(desk: Workspace, monkeypatch:
     written = []
 
     def reading(read: Callable[..., Any]) -> Callable[..., Any]:
-        def also_writing(*given: Any) -> Any:
+        def also_writing(*given: Any, **named: Any) -> Any:
             other = open_index(desk.root)
             other.drafts.save(
                 StoredDraft(CASES[1], "dr_lee", "tab", "0" * 64, f"{len(written)}", "2025-01-02T00:00:00")
             )
             other.close()
             written.append(read.__name__)
-            return read(*given)
+            return read(*given, **named)
 
         return also_writing
 
-    for read in (rebuilding._read_document_rows, rebuilding._rebuild_cases_and_list_rows, rebuilding.read_result):
+    for read in (rebuilding._read_document_rows, rebuilding._read_case_rows, rebuilding.read_result):
         monkeypatch.setattr(rebuilding, read.__name__, reading(read))
     assert rebuilding.reindex(open_folder(desk.root)) == (2, 5)
-    assert {"_read_document_rows", "_rebuild_cases_and_list_rows"} <= set(written)
+    assert {"_read_document_rows", "_read_case_rows"} <= set(written)
     assert desk.index.drafts.find_newest_draft(CASES[1], "dr_lee", "tab").draft == f"{len(written) - 1}"
 
 
@@ -138,13 +138,13 @@ def test_an_index_that_failed_is_rebuilt_by_the_same_process(desk: Workspace, mo
     assert desk.index.list_cases_worst_first() == []
 
 
-def ended(*_: Any) -> list[Any]:
+def ended(*_: Any, **__: Any) -> list[Any]:
     os._exit(1)
 
 
 def test_killed_rebuild_is_reported_and_loses_no_row(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     before = desk.index.list_cases_worst_first()
-    monkeypatch.setattr(rebuilding, "_rebuild_cases_and_list_rows", ended)
+    monkeypatch.setattr(rebuilding, "_read_case_rows", ended)
     with pytest.raises(StoreError, match="the index is unchanged") as refused:
         rebuilding.reindex(open_folder(desk.root))
     assert refused.value.code == "REINDEX-ENDED"

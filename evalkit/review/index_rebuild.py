@@ -1,0 +1,363 @@
+"""The index follows the files: comparison, correction and rebuild; move of the database."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, groupby
+from pathlib import PurePath
+from typing import Any, Self, TypeVar
+
+from loky.process_executor import BrokenProcessPool
+
+from evalkit.classification.document_result import DocumentFailure
+from evalkit.classification.v5_arbiter import Decision
+from evalkit.core.clocks import format_iso_seconds, utc_now
+from evalkit.core.process_pool import create_process_pool
+from evalkit.core.wording import format_count
+from evalkit.errors import StoreError
+from evalkit.review.attention_checks import map_check_case_ids_by_doc_id
+from evalkit.review.claiming import recompute_and_save_case_status
+from evalkit.review.loaders import read_result, read_source_file_path
+from evalkit.review.opinions import (
+    list_index_rows,
+    queue_or_withdraw_attention_checks,
+    rebuild_case_files_and_list_index_rows,
+)
+from evalkit.review.packet import get_base_case_id
+from evalkit.review.queue import derive_closed_case_rows, derive_review_chain_heads, list_case_ids_with_packet
+from evalkit.review.write_lock import get_write_lock_key, hold_case_write_lock
+from evalkit.store import (
+    RESULTS_FOLDER,
+    REVIEWS_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    migrate_sqlite_to_postgresql,
+    packet_file_name,
+    result_file_name,
+    review_file_name,
+)
+
+log = logging.getLogger(__name__)
+
+_IndexRows = list[dict[str, Any]]
+_Rows = TypeVar("_Rows")
+
+#: Number of results or cases per chunk.
+_CHUNK_SIZE = 500
+#: Number of chunks from which further processes pay off: a process takes a second to start.
+_MIN_PARALLEL_CHUNKS = 8
+#: Maximum number of processes; more would wait for the one that writes the database.
+_MAX_WORKERS = 4
+
+
+#: Number of differences up to which single rows are corrected; beyond it, the whole index is rebuilt.
+_MAX_SINGLE_CORRECTIONS = 200
+#: Seconds after which a difference counts: before that, another process may still be writing.
+_SETTLING_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class IndexDifferences:
+    """Documents, cases and reviews of which the index and the folder do not both know."""
+
+    unindexed_cases: frozenset[str] = frozenset()
+    """Cases with a packet and without a row."""
+    lost_cases: frozenset[str] = frozenset()
+    """Cases with a row and without a packet."""
+    unindexed_results: frozenset[str] = frozenset()
+    """Documents with a result and without a row."""
+    unindexed_reviews: frozenset[str] = frozenset()
+    """Cases with a review newer than the newest one that the index knows."""
+    is_index_empty: bool = False
+
+    @classmethod
+    def find(cls, output_folder: OutputFolder, index: OutputIndex) -> Self:
+        """Compare the names in the folder with the rows; no file is read.
+
+        In a bucket, where a list of many names takes many requests, only an empty index is compared.
+        """
+        indexed_cases, decision_by_doc_id = {*index.list_case_ids()}, index.map_decisions_by_doc_id()
+        is_empty = not indexed_cases and not decision_by_doc_id
+        if isinstance(output_folder.root, str) and not is_empty:
+            return cls()
+        packet_ids = {*list_case_ids_with_packet(output_folder)}
+        result_ids = {PurePath(name).stem for name in output_folder.list_json_files(RESULTS_FOLDER)}
+        head_by_case = {head.case_id: head.revision for head in index.review_heads.list_all()}
+        reviewed_ids = output_folder.list_file_and_folder_names(REVIEWS_FOLDER) if packet_ids else ()
+        escalated_ids = {
+            doc_id for doc_id, decision in decision_by_doc_id.items() if decision == Decision.ESCALATE_TO_SME.value
+        }
+        if (
+            not is_empty
+            and packet_ids | result_ids
+            and indexed_cases.isdisjoint(packet_ids)
+            and result_ids.isdisjoint(decision_by_doc_id)
+        ):
+            raise StoreError(
+                f"the database is of another output folder: none of its {len(indexed_cases)} cases and {len(decision_by_doc_id)} documents is in this folder",
+                code="STORE-FOREIGN",
+                remedy="Move it out of the output folder, and restore the folder's own database from a backup if there is one.",
+            )
+        return cls(
+            unindexed_cases=frozenset(packet_ids - indexed_cases),
+            lost_cases=frozenset((indexed_cases | (escalated_ids & result_ids)) - packet_ids),
+            unindexed_results=frozenset(result_ids - decision_by_doc_id.keys()),
+            unindexed_reviews=frozenset(
+                case_id
+                for case_id in reviewed_ids
+                if case_id in packet_ids
+                and output_folder.has_file(review_file_name(case_id, head_by_case.get(case_id, 0) + 1))
+            ),
+            is_index_empty=is_empty,
+        )
+
+    def keep_common(self, later: IndexDifferences) -> IndexDifferences:
+        """Keep the differences that were found again later."""
+        common = {name: getattr(self, name) & getattr(later, name) for name in _COUNTED_DIFFERENCES}
+        return replace(later, **common)
+
+    def __len__(self) -> int:
+        return sum(len(getattr(self, name)) for name in _COUNTED_DIFFERENCES)
+
+    def describe(self, unreadable_count: int, *, is_stored: bool) -> str:
+        """Say in counts what was different, and what became of it."""
+        if self.is_index_empty:
+            text = f"the index was rebuilt from {format_count(len(self.unindexed_cases), 'packet')} and {format_count(len(self.unindexed_results), 'result')}"
+            text += ". What only the database held is missing: claims, drafts, deferrals, replies, paid answers of language models, the view log"
+        else:
+            counts = [
+                f"{format_count(len(getattr(self, name)), noun)} {what}"
+                for name, (noun, what) in _COUNTED_DIFFERENCES.items()
+                if getattr(self, name)
+            ]
+            text = f"the index did not agree with the folder and was corrected: {', '.join(counts)}"
+        if self.lost_cases:
+            text += ". Restore sme_packets/ from a backup, or run the documents again"
+        if unreadable_count:
+            text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them"
+        return text if is_stored else f"{text}. The database was left as it is: `evalkit reindex` writes the index"
+
+
+#: Noun and description of each kind of difference.
+_COUNTED_DIFFERENCES = {
+    "unindexed_cases": ("packet", "had no case in the index"),
+    "lost_cases": ("case", "had no packet and cannot be listed"),
+    "unindexed_results": ("result", "had no document in the index"),
+    "unindexed_reviews": ("case", "had a newer review than the index knew"),
+}
+
+
+def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> OutputIndex:
+    """Open the index of an output folder, after it was made to agree with the files.
+
+    The files are the truth: a database that is new, empty or older than the files is rebuilt or corrected, and a
+    warning says so in counts. With ``read_only`` that is done in memory, and nothing in the folder changes. UsageError;
+    StoreError if the database cannot be used, is damaged or is of another folder, or if a file cannot be read.
+    """
+    index = OutputIndex(output_folder, read_only=read_only)
+    try:
+        differences = _find_lasting_differences(output_folder, index)
+        if differences:
+            index.check_integrity()
+            if read_only:
+                index.move_to_memory()
+            _correct(output_folder, index, differences, read_only=read_only)
+            remaining = IndexDifferences.find(output_folder, index)
+            differences = replace(differences, lost_cases=differences.lost_cases | remaining.lost_cases)
+            unreadable_count = len(remaining.unindexed_cases) + len(remaining.unindexed_results)
+            log.warning("%s", differences.describe(unreadable_count, is_stored=not read_only))
+        if read_only:
+            index.refuse_changes()
+    except BaseException:
+        index.close()
+        raise
+    return index
+
+
+def _find_lasting_differences(output_folder: OutputFolder, index: OutputIndex) -> IndexDifferences:
+    differences = IndexDifferences.find(output_folder, index)
+    if differences and not differences.is_index_empty:
+        time.sleep(_SETTLING_SECONDS)
+        differences = differences.keep_common(IndexDifferences.find(output_folder, index))
+    return differences
+
+
+def _correct(
+    output_folder: OutputFolder, index: OutputIndex, differences: IndexDifferences, *, read_only: bool
+) -> None:
+    """Make the index agree with the files."""
+    if len(differences) > _MAX_SINGLE_CORRECTIONS or differences.is_index_empty:
+        _rebuild(output_folder, index, read_only=read_only, skips_unreadable=True)
+        return
+    with nullcontext() if read_only else hold_case_write_lock(output_folder):
+        packet_ids = {*list_case_ids_with_packet(output_folder)}
+        changed_ids = sorted(packet_ids & (differences.unindexed_cases | differences.unindexed_reviews))
+        index.correct(
+            _read_document_rows(
+                output_folder, map(result_file_name, sorted(differences.unindexed_results)), skips_unreadable=True
+            ),
+            _read_case_rows(
+                output_folder,
+                sorted({*map(get_base_case_id, changed_ids)} & packet_ids),
+                read_only=read_only,
+                skips_unreadable=True,
+            ),
+            derive_closed_case_rows(output_folder, changed_ids),
+            sorted(differences.lost_cases - packet_ids),
+        )
+        if not read_only:
+            index.review_heads.save_missing_or_newer_heads(derive_review_chain_heads(output_folder, changed_ids))
+        _recompute_deferred_statuses(output_folder, index, read_only=read_only)
+
+
+def reindex(output_folder: OutputFolder) -> tuple[int, int]:
+    """Rebuild the index from the files; return the numbers of documents and cases.
+
+    Files derived from reviews (ground truth, a packet's status) are rewritten too, which repairs them after a crash.
+    StoreError naming a file that cannot be read.
+    """
+    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+        return _rebuild(output_folder, index)
+
+
+def move_database(output_folder: OutputFolder, database_url: str) -> dict[str, int]:
+    """Move ``evalkit.sqlite`` to PostgreSQL; return the number of moved rows by table.
+
+    UsageError, StoreError: nothing has changed then.
+    """
+    with output_folder.hold_run_lock(), hold_case_write_lock(output_folder):
+        return migrate_sqlite_to_postgresql(output_folder, database_url)
+
+
+def _rebuild(
+    output_folder: OutputFolder, index: OutputIndex, *, read_only: bool = False, skips_unreadable: bool = False
+) -> tuple[int, int]:
+    """Rebuild the index in one transaction, as ``reindex`` does.
+
+    With ``read_only`` no file is written, and the heads of reviews stay those that the database had.
+    """
+    result_names = output_folder.list_json_files(RESULTS_FOLDER)
+    # No review may be saved between reading and rebuilding.
+    with nullcontext() if read_only else hold_case_write_lock(output_folder):
+        chunks = [result_names[start : start + _CHUNK_SIZE] for start in range(0, len(result_names), _CHUNK_SIZE)]
+        # Closed under the lock: after a failure, its processes may still be writing files.
+        with (
+            closing(
+                _read_rows_in_parallel(
+                    partial(_read_document_rows, output_folder, skips_unreadable=skips_unreadable), chunks
+                )
+            ) as document_rows,
+            closing(
+                _read_rows_in_parallel(
+                    partial(_read_case_rows, output_folder, read_only=read_only, skips_unreadable=skips_unreadable),
+                    list(_chunk_related_base_cases(list_case_ids_with_packet(output_folder))),
+                )
+            ) as case_rows,
+        ):
+            index.rebuild(document_rows, case_rows, derive_closed_case_rows(output_folder))
+        if not read_only:
+            index.review_heads.save_missing_or_newer_heads(derive_review_chain_heads(output_folder))
+            queue_or_withdraw_attention_checks(
+                output_folder, index, format_iso_seconds(utc_now())
+            )  # they depend on the ground truth that was just rewritten
+        _recompute_deferred_statuses(output_folder, index, read_only=read_only)
+    return len(result_names), sum(index.case_list.count_by_status().values())
+
+
+def _recompute_deferred_statuses(output_folder: OutputFolder, index: OutputIndex, *, read_only: bool) -> None:
+    for case_id in [deferral.case_id for deferral in index.deferrals.list_all()]:
+        if output_folder.has_file(packet_file_name(case_id)):
+            recompute_and_save_case_status(
+                output_folder, index, case_id, format_iso_seconds(utc_now()), writes_packet=not read_only
+            )
+
+
+def _read_rows_in_parallel(
+    read_chunk: Callable[[Sequence[str]], _IndexRows], chunks: Sequence[Sequence[str]]
+) -> Generator[dict[str, Any], None, None]:
+    """Yield the rows of all chunks in order, read in parallel if there are many."""
+    if len(chunks) < _MIN_PARALLEL_CHUNKS:
+        yield from chain.from_iterable(map(read_chunk, chunks))
+        return
+    try:
+        # Two processes per processor, since one of them usually waits for the disk.
+        with create_process_pool(min(2 * (os.cpu_count() or 1), _MAX_WORKERS)) as process_pool:
+            yield from chain.from_iterable(process_pool.map(read_chunk, chunks))
+    except BrokenProcessPool as error:
+        raise StoreError(
+            "a process that read the folder was killed; the index is unchanged",
+            code="REINDEX-ENDED",
+            remedy="Free some memory, and run `evalkit reindex` again.",
+        ) from error
+
+
+def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
+    """Split base cases into chunks in which related cases stay together.
+
+    Related cases are those that may follow from each other's reviews.
+    """
+    chunk: list[str] = []
+    base_case_ids = sorted(
+        {get_base_case_id(case_id) for case_id in case_ids},
+        key=lambda base_case_id: (get_write_lock_key(base_case_id), base_case_id),
+    )
+    for _, family in groupby(base_case_ids, key=get_write_lock_key):
+        chunk += family
+        if len(chunk) >= _CHUNK_SIZE:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _read_case_rows(
+    output_folder: OutputFolder, case_ids: Iterable[str], *, read_only: bool = False, skips_unreadable: bool = False
+) -> _IndexRows:
+    """Read the rows of base cases and their opinions.
+
+    Unless ``read_only``, the files that follow from reviews are rebuilt.
+    """
+    read_rows = partial(
+        list_index_rows if read_only else rebuild_case_files_and_list_index_rows,
+        output_folder,
+        check_case_ids_by_doc_id=map_check_case_ids_by_doc_id(output_folder),
+    )
+    return [row for rows in _read_each(read_rows, case_ids, skips_unreadable) for row in rows]
+
+
+def _read_document_rows(
+    output_folder: OutputFolder, result_names: Iterable[str], *, skips_unreadable: bool = False
+) -> _IndexRows:
+    return list(_read_each(partial(_read_document_row, output_folder), result_names, skips_unreadable))
+
+
+def _read_each(read: Callable[[str], _Rows], names: Iterable[str], skips_unreadable: bool) -> Iterator[_Rows]:
+    for name in names:
+        with suppress(StoreError) if skips_unreadable else nullcontext():
+            yield read(name)
+
+
+def _read_document_row(output_folder: OutputFolder, result_name: str) -> dict[str, Any]:
+    result = read_result(output_folder, PurePath(result_name).stem)
+    outcome = (
+        {"file_path": None, "decision": None, "error_code": result.error.code}
+        if isinstance(result, DocumentFailure)
+        else {
+            "file_path": read_source_file_path(output_folder, result.doc_id),
+            "decision": result.decision.value,
+            "error_code": None,
+        }
+    )
+    return outcome | {
+        "doc_id": result.doc_id,
+        "sha256": result.sha256,
+        "processed_at": result.times.get("finished_at"),
+        "fingerprint": result.fingerprint,
+        "replaced": False,  # `OutputIndex.rebuild` changes it if a newer document has the same path
+    }
