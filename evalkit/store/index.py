@@ -203,8 +203,8 @@ class OutputIndex:
         """Map each document to its decision; None if it could not be read."""
         row = database_tables.documents.c
         return {
-            found["doc_id"]: found["decision"]
-            for found in self._database.fetch_rows(sa.select(row.doc_id, row.decision))
+            document["doc_id"]: document["decision"]
+            for document in self._database.fetch_rows(sa.select(row.doc_id, row.decision))
         }
 
     def list_case_ids(self) -> list[str]:

@@ -20,11 +20,12 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.patient_keys import attach_patient_keys
 from evalkit.classification.v5_arbiter import Decision
+from evalkit.core.records import DiscreetModel
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.pipeline.audit.trail import list_audit_events_and_problems
@@ -585,7 +586,7 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
 )
 
 
-class _ExportedEvent(BaseModel):
+class _ExportedEvent(DiscreetModel):
     """Fields of an exported event that no later purge changes."""
 
     model_config = ConfigDict(strict=True)
@@ -601,7 +602,7 @@ class _ExportedEvent(BaseModel):
     sha256: str | None
 
 
-_EXPORT_ADAPTER = TypeAdapter(list[_ExportedEvent])
+_EXPORT_ADAPTER = TypeAdapter(list[_ExportedEvent], config=DiscreetModel.model_config)
 
 
 def _read_export(earlier_export_path: Path) -> list[_ExportedEvent]:
