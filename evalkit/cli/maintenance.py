@@ -15,7 +15,6 @@ from evalkit.cli.options import (
     create_output_option,
     load_settings,
     open_existing_output,
-    open_output,
 )
 from evalkit.cli.render import render_doctor_checks
 from evalkit.cli.terminal import print_json, print_notes, print_outcome
@@ -249,10 +248,10 @@ def restore(
             as_json=as_json,
         )
         return
-    summary = restore_backup(path, open_output(output), purged=purged)
+    summary = restore_backup(path, load_settings(output=output).output, purged=purged)
     text = f"{summary.files} files of {summary.made_at} restored to {summary.path}"
     print_notes(
         f"{summary.purged} documents that were purged after the backup were deleted again",
-        "a purge of which neither a later backup nor --purged has a record is undone: repeat it",
+        "a purge that neither a later backup nor --purged records is undone: repeat it",
     )
     print_outcome([text], lambda: vars(summary), as_json=as_json)

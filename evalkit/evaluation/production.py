@@ -21,6 +21,7 @@ from evalkit.evaluation.intervals import (
     estimate_hit_share_in_domain,
     estimate_proportion,
     estimate_weighted_mean,
+    widen_to_process,
 )
 from evalkit.evaluation.run_comparison import PairedAccuracy, compare_paired_accuracy
 from evalkit.evaluation.study import DocumentRecord, Study
@@ -80,7 +81,8 @@ def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:
     Columns: type: the document type. true_reviewed: number of documents known to have this type. said, said_reviewed:
         number of documents to which production gives this type; number of these with known truth. recall, recall_low,
         recall_high, recall_n: share (0..1) of all documents of the type to which production gives it,
-            weighted by inclusion probability, with its 95 % interval and number of observations.
+            weighted by inclusion probability, with its 95 % interval and number of observations. The interval is that
+            of all documents like these, of which the archive is a sample.
         precision, precision_low, precision_high, precision_n: share (0..1) of all documents to which production gives
             the type that truly have it; escalated documents without a review count as wrong, at the high end as right.
         recall_reviewed_only, precision_reviewed_only: unweighted shares of the reviewed documents, among which
@@ -105,8 +107,10 @@ def _build_production_type_row(type_name: str, labelled_documents: Sequence[Docu
     called_documents = [document for document in labelled_documents if get_production_type(document) == type_name]
     called_reviewed = [document for document in called_documents if get_true_type(document) is not None]
     right_documents = [document for document in true_documents if get_production_type(document) == type_name]
-    recall = _estimate_recall(type_name, labelled_documents)
-    precision = _estimate_share(called_documents, frozenset(document.doc_id for document in right_documents))
+    # How many documents have the type is not known of all: the known ones are fewer, so the interval is rather too wide.
+    recall = widen_to_process(_estimate_recall(type_name, labelled_documents), len(true_documents))
+    right_doc_ids = frozenset(document.doc_id for document in right_documents)
+    precision = widen_to_process(_estimate_share(called_documents, right_doc_ids), len(called_documents))
     judged_documents = {document.doc_id: document for document in (*true_documents, *called_reviewed)}.values()
     return {
         "type": type_name,

@@ -23,6 +23,7 @@ from evalkit.core.clocks import format_zulu, utc_now
 from evalkit.core.records import LazyStrictRecord
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store import (
+    PATIENT_SALT_FILE,
     PURGE_INTENT_FILE,
     SQLITE_FILE,
     FileVersion,
@@ -94,9 +95,19 @@ def back_up(output_folder: OutputFolder, target: Path, *, clock: Callable[[], da
             code="BACKUP-INSIDE",
             remedy="Name a folder outside of it, best on another disk.",
         )
+    earlier_backup = find_newest_backup(target)
+    if earlier_backup is not None and not is_of_same_origin(earlier_backup, output_folder):
+        raise UsageError(
+            f"{target} has backups of another output folder",
+            code="BACKUP-OTHER",
+            remedy="Name a folder of its own for each output folder.",
+        )
     monotonic_start = time.monotonic()
-    with hold_aside_folder(target) as aside, OutputIndex(output_folder) as index, ExitStack() as snapshot:
-        copier = _ChangeCopier(output_folder, aside, find_newest_backup(target))
+    # A database that is missing stays so: it is rebuilt from the files, now or after a restore.
+    is_read_only = output_folder.database_url is None and not os.access(Path(root) / SQLITE_FILE, os.W_OK)
+    index = OutputIndex(output_folder, read_only=is_read_only)
+    with hold_aside_folder(target) as aside, index, ExitStack() as snapshot:
+        copier = _ChangeCopier(output_folder, aside, earlier_backup)
         copier.copy_changes()
         copier.copy_changes()  # what changed during the first pass, so that little is left for the last one
         with output_folder.hold_save_lock(for_backup=True), output_folder.hold_write_lock():
@@ -138,6 +149,14 @@ def list_backups(folder: Path) -> list[Path]:
 def find_newest_backup(folder: Path) -> Path | None:
     """Return the newest backup in a folder of backups; None if it has none."""
     return next(reversed(list_backups(folder)), None)
+
+
+def is_of_same_origin(backup: Path, output_folder: OutputFolder) -> bool:
+    """Return False if a backup is of another output folder: one with another salt."""
+    salt_path = backup / FILES_FOLDER / PATIENT_SALT_FILE
+    if not salt_path.is_file() or not output_folder.has_file(PATIENT_SALT_FILE):
+        return True
+    return salt_path.read_bytes() == output_folder.read_bytes(PATIENT_SALT_FILE)
 
 
 def read_manifest(backup: Path) -> BackupManifest:

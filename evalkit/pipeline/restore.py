@@ -21,6 +21,7 @@ from evalkit.pipeline.backup import (
     BackupManifest,
     build_damage_error,
     find_newest_backup,
+    is_of_same_origin,
     list_backups,
     read_manifest,
     require_intact_files,
@@ -32,10 +33,10 @@ from evalkit.store import (
     OutputFolder,
     check_and_describe_database,
     hold_aside_folder,
+    parse_output_location,
     publish_folder,
     purge_record_file_name,
     require_free_bytes,
-    require_local_folder,
     write_private_file,
 )
 
@@ -88,18 +89,17 @@ def _read_fitting_manifest(backup: Path) -> BackupManifest:
 
 def restore(
     backup: Path,
-    output_folder: OutputFolder,
+    output: Path | str,
     *,
     purged: Path | None = None,
     clock: Callable[[], datetime] = utc_now,
 ) -> RestoreSummary:
-    """Restore a backup as an output folder on this machine, which must be missing or empty.
+    """Restore a backup as an output folder on this machine, ``output``, which must be missing or empty.
 
     ``purged`` is an output folder, or a copy of its ``purged`` folder, with newer records of purges. UsageError, StoreError:
     nothing is left behind then.
     """
-    monotonic_start, root = time.monotonic(), require_local_folder(output_folder).root
-    _require_restorable(root)
+    monotonic_start, root = time.monotonic(), _parse_target(output)
     manifest = _read_fitting_manifest(backup)
     with hold_aside_folder(root.absolute().parent) as aside:
         require_free_bytes(aside, (file.size for file in manifest.files.values()))
@@ -127,14 +127,22 @@ def restore(
     )
 
 
-def _require_restorable(root: Path) -> None:
-    """Raise UsageError if something is where the output folder is to be."""
+def _parse_target(output: Path | str) -> Path:
+    """Return the path of the new output folder. UsageError if it is a bucket, or something is there."""
+    root = parse_output_location(output)
+    if isinstance(root, str):
+        raise UsageError(
+            f"a backup is restored to a folder on this machine, not to {root}",
+            code="OUTPUT-REMOTE",
+            remedy="Restore it to a folder, run `evalkit move-database`, and copy the files into the bucket.",
+        )
     if root.is_symlink() or root.is_file() or root.is_mount() or (root.is_dir() and any(root.iterdir())):
         raise UsageError(
             f"{root} is not empty, or is a file, a link or the root of a disk",
             code="RESTORE-TARGET",
             remedy="Move it away, or name a new folder with --output. Nothing was changed.",
         )
+    return root
 
 
 def _add_newer_purge_records(restored: LocalOutputFolder, backup: Path, purged: Path | None) -> int:
@@ -143,7 +151,7 @@ def _add_newer_purge_records(restored: LocalOutputFolder, backup: Path, purged: 
     UsageError if the records that were found are not those of this folder.
     """
     own_records = [content for _, content in restored.iterate_files_recursively(PURGE_RECORDS_FOLDER)]
-    records = max((own_records, *_iterate_purge_records(backup, purged)), key=len)
+    records = max((own_records, *_iterate_purge_records(restored, backup, purged)), key=len)
     if records[: len(own_records)] != own_records:
         raise UsageError(
             "the newest records of purges do not continue those of the backup",
@@ -155,8 +163,12 @@ def _add_newer_purge_records(restored: LocalOutputFolder, backup: Path, purged: 
     return len(records)
 
 
-def _iterate_purge_records(backup: Path, purged: Path | None) -> Iterator[list[bytes]]:
-    folders = [other / FILES_FOLDER / PURGE_RECORDS_FOLDER for other in list_backups(backup.absolute().parent)]
+def _iterate_purge_records(restored: OutputFolder, backup: Path, purged: Path | None) -> Iterator[list[bytes]]:
+    folders = [
+        other / FILES_FOLDER / PURGE_RECORDS_FOLDER
+        for other in list_backups(backup.absolute().parent)
+        if is_of_same_origin(other, restored)
+    ]
     if purged is not None:
         folders.append(purged / PURGE_RECORDS_FOLDER if (purged / PURGE_RECORDS_FOLDER).is_dir() else purged)
     for folder in folders:

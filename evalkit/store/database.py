@@ -238,11 +238,7 @@ class Database:
                 connection.exec_driver_sql("SELECT count(*) FROM schema_number")  # from here on, nothing changes
                 yield partial(sqlite.copy_into_new_file if is_sqlite else _copy_all_tables, connection)
         except sa.exc.SQLAlchemyError as error:
-            raise StoreError(
-                f"the database of the output folder could not be copied ({get_driver_error_type_name(error)})",
-                code="STORE-INDEX",
-                remedy="Run `evalkit doctor`, which checks the database, and try again.",
-            ) from None
+            raise self._build_error(error) from None
 
     @contextmanager
     def batch_into_one_transaction(self) -> Iterator[None]:
@@ -391,6 +387,17 @@ def check_and_describe_database(output_folder: OutputFolder, *, is_thorough: boo
         raise build_connection_error(database_url, error) from None
     schema_text = f"schema {schema}" if schema else "a schema for the output folder, once there is a run"
     return f"PostgreSQL {server_version}, {postgresql.redact_url(database_url)}, {schema_text}"
+
+
+def measure_database_clock_skew(output_folder: OutputFolder) -> float:
+    """Return the seconds by which the database server's clock is ahead; 0 without one.
+
+    Also 0 if the server does not answer, which ``check_and_describe_database`` tells.
+    """
+    database_url = resolve_postgresql_url(output_folder)
+    with suppress(sa.exc.SQLAlchemyError):
+        return postgresql.measure_clock_skew(database_url) if database_url else 0.0
+    return 0.0
 
 
 def fold_for_search(text: str | None) -> str:

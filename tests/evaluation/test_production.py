@@ -3,7 +3,10 @@
 import json
 import math
 import random
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated_document, labels, study, truth
@@ -11,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from evalkit.evaluation.intervals import estimate_proportion
+from evalkit.evaluation.intervals import Estimate, estimate_proportion, widen_to_process
 from evalkit.evaluation.production import (
     CLASS_COLUMNS,
     DIFFERENCE_COLUMNS,
@@ -143,8 +146,8 @@ def test_classes_by_hand_the_worst_first() -> None:
     assert none(rows.loc[OTHER, "recall"])
     # Of the seven that production calls a note one is escalated and wrong; of the others the two that were seen are right.
     assert rows.loc[NOTE, "precision"] == pytest.approx(6 / 7, abs=1e-9)
-    assert rows.loc[NOTE, "precision_low"] == pytest.approx(6 * estimate_proportion(2, 2).low / 7, abs=1e-9)
-    assert rows.loc[NOTE, "precision_high"] == pytest.approx(6 / 7, abs=1e-9)
+    of_these = Estimate(6 / 7, 6 * estimate_proportion(2, 2).low / 7, 6 / 7, 2, "weighted")
+    assert read_interval(rows.loc[NOTE], "precision") == pytest.approx(widen_to_process(of_these, 7)[1:3], abs=1e-9)
     assert rows.loc[NOTE, "precision_reviewed_only"] == pytest.approx(2 / 3, abs=1e-9)
     assert rows.loc[OTHER, "precision"] == 0
     assert list(rows["said"]) == [7, 2, 1]
@@ -161,19 +164,33 @@ def test_the_interval_of_recall_by_hand() -> None:
     least, most = max(8 * size.low, 1), min(8 * size.high, 5)
     low = min((1 + one * share.low) / (2 + one) for one in (least, most))
     high = max((1 + one * share.high) / (2 + one) for one in (least, most))
-    assert (row["recall_low"], row["recall_high"]) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9))
+    widened = widen_to_process(Estimate(3 / 4, low, high, 3, "weighted"), 3)
+    assert read_interval(row, "recall") == pytest.approx(widened[1:3], abs=1e-9)
 
 
 def test_what_is_pending_makes_no_figure_better() -> None:
+    known = [replace(one, doc_id=f"{one.doc_id}{copy}") for copy in range(12) for one in ten().documents]
     pending = escalated_document("p", production_labels=says(NOTE))
     before, after = (
-        tabulate_production_scores_by_type(one).set_index("type") for one in (ten(), study(*ten().documents, pending))
+        tabulate_production_scores_by_type(one).set_index("type") for one in (study(*known), study(*known, pending))
     )
-    assert after.loc[NOTE, "precision"] == pytest.approx(6 / 8, abs=1e-9)
-    assert after.loc[NOTE, "precision_high"] == pytest.approx(7 / 8, abs=1e-9)
+    assert after.loc[NOTE, "precision"] < before.loc[NOTE, "precision"]
+    assert after.loc[NOTE, "precision_low"] < before.loc[NOTE, "precision_low"]
     assert after.loc[NOTE, "recall"] == before.loc[NOTE, "recall"]
     assert after.loc[NOTE, "recall_high"] > before.loc[NOTE, "recall_high"]
     assert after.loc[GENOMIC, "recall_low"] < before.loc[GENOMIC, "recall_low"]
+
+
+def test_known_truths_leave_the_doubt_of_a_sample() -> None:
+    """Five documents of five are few to say what the next thousand are like."""
+    whole = study(*(escalated_document(f"d{n}", production_labels=says(NOTE), truth=truth(NOTE)) for n in range(5)))
+    (row,) = tabulate_production_scores_by_type(whole).to_dict("records")
+    for name in ("recall", "precision"):
+        assert read_interval(row, name) == pytest.approx(estimate_proportion(5, 5)[1:3], abs=1e-9)
+
+
+def read_interval(row: Mapping[str, Any], name: str) -> tuple[float, float]:
+    return row[f"{name}_low"], row[f"{name}_high"]
 
 
 def test_unreviewed_accepted_documents_give_no_estimate() -> None:
@@ -201,8 +218,10 @@ def test_unreadable_document_counts_in_precision_only() -> None:
         *(escalated_document(f"d{n}", production_labels=says(NOTE), truth=truth(NOTE)) for n in range(4)), lost
     )
     (row,) = tabulate_production_scores_by_type(whole).to_dict("records")
-    assert (row["precision"], row["precision_low"], row["precision_high"]) == pytest.approx((4 / 5, 4 / 5, 1))
-    assert (row["recall"], row["recall_low"], row["recall_high"]) == (1, 1, 1)
+    assert row["precision"] == pytest.approx(4 / 5)
+    assert read_interval(row, "precision") == pytest.approx((estimate_proportion(4, 5).low, 1))
+    assert row["recall"] == 1
+    assert read_interval(row, "recall") == pytest.approx(estimate_proportion(4, 4)[1:3])
 
 
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)), min_size=1, max_size=30))

@@ -73,9 +73,9 @@ def back_up_killed_at(number: int, output: Path, target: Path) -> None:
 def restore_killed_at(number: int, backup: Path, folder: Path) -> None:
     """Kill a restore at a step: the folder is missing or whole, and the next one works and clears up."""
     restored = folder / "restored"
-    killed_at(number, lambda: restore(backup, open_folder(restored)))
+    killed_at(number, lambda: restore(backup, restored))
     if not restored.exists():
-        restore(backup, open_folder(restored))
+        restore(backup, restored)
     assert read_folder(restored) == read_folder(backup / "files")
     assert {path.name for path in folder.iterdir()} <= {"restored", ".evalkit-aside"}
     assert not list(folder.glob(".evalkit-aside/*/files"))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import shutil
 import stat
+import subprocess
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -26,6 +28,7 @@ from pipeline.patient import DOC, OTHER
 from places import in_bucket, open_folder, open_index
 from review.conftest import Build, Workspace
 
+import evalkit
 from evalkit.errors import StoreError, UsageError
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.backup import back_up, list_backups
@@ -54,7 +57,7 @@ def backed_up(output: Path | str, target: Path) -> Path:
 
 def test_restored_folder_equals_the_original(output: Path, target: Path, restored: Path) -> None:
     before, cases = read_folder(output), list_queue(output)
-    summary = restore(backed_up(output, target), open_folder(restored))
+    summary = restore(backed_up(output, target), restored)
     assert read_folder(restored) == before
     assert list_queue(restored) == cases
     assert len(cases) > 3
@@ -94,13 +97,13 @@ def test_backup_of_a_server_or_bucket_is_a_local_folder(
     first = backed_up(output, target)
     assert back_up(open_folder(output), target).linked == len(check_backup(first).files) - 1
     monkeypatch.delenv("EVALKIT_DATABASE")
-    restore(find_backup(target), open_folder(restored))
+    restore(find_backup(target), restored)
     assert list_queue(restored) == cases
     assert verify_integrity(open_folder(restored)).faults == faults
     with open_index(restored) as index:
         assert [claim.reviewer for claim in index.claims.map_live_claims_by_case_id("2025").values()] == ["dr_lee"]
-    with pytest.raises(UsageError, match="needs an output folder on this machine"):
-        restore(first, open_folder("s3://hospital/elsewhere", "postgresql://evalkit@127.0.0.1/evalkit"))
+    with pytest.raises(UsageError, match="restored to a folder on this machine"):
+        restore(first, "s3://hospital/elsewhere")
 
 
 def fill_small_folder(root: Path | str) -> None:
@@ -186,7 +189,7 @@ def test_damaged_backup_restores_nothing(
     with pytest.raises(StoreError):
         check_backup(backup)
     with pytest.raises(StoreError):
-        restore(backup, open_folder(restored))
+        restore(backup, restored)
     assert not restored.exists()
     assert not restored.parent.exists() or not list(restored.parent.iterdir())
 
@@ -200,11 +203,11 @@ def test_what_is_refused_is_named(output: Path, target: Path, tmp_path: Path) ->
     backup = backed_up(output, target)
     before = read_folder(output)
     with pytest.raises(UsageError, match=f"{output} is not empty"):
-        restore(backup, open_folder(output))
+        restore(backup, output)
     assert read_folder(output) == before
     for place in (tmp_path / "way", backup / "manifest.json", Path("/")):
         with pytest.raises(UsageError, match="is not empty, or is a file"):
-            restore(backup, open_folder(place))
+            restore(backup, place)
     with pytest.raises(UsageError, match="is not a backup"):
         find_backup(output)
     (output / "purging.json").write_text('{"schema_version": 1, "doc_id": null}')
@@ -223,7 +226,7 @@ def test_links_are_left_out_and_named(output: Path, target: Path, tmp_path: Path
 
 def test_restored_empty_folder_is_replaced(output: Path, target: Path, restored: Path) -> None:
     restored.mkdir(parents=True)
-    restore(backed_up(output, target), open_folder(restored))
+    restore(backed_up(output, target), restored)
     assert read_folder(restored)["tables"]
 
 
@@ -241,7 +244,7 @@ def test_purged_patient_does_not_come_back(output: Path, target: Path, restored:
     purged = {"later backup": None, "lost folder": output, "its records": output / "purged"}[known_from]
     if known_from == "later backup":
         back_up(open_folder(output), target)
-    summary = restore(backup, open_folder(restored), purged=purged, clock=later)
+    summary = restore(backup, restored, purged=purged, clock=later)
     assert (summary.purged, summary.purge_records) == (1, 1)
     assert not [path for path in restored.rglob("*") if DOC in path.name]
     assert {row["doc_id"] for row in list_queue(restored)} == {row["doc_id"] for row in list_queue(output)}
@@ -265,8 +268,21 @@ def test_records_of_another_folder_are_refused(output: Path, target: Path, resto
     for doc_id in (OTHER, DOC):
         purge(open_folder(tmp_path / "other"), [doc_id], purged_at=LATER)
     with pytest.raises(UsageError, match="do not continue"):
-        restore(backup, open_folder(restored), purged=tmp_path / "other")
+        restore(backup, restored, purged=tmp_path / "other")
     assert not restored.exists()
+
+
+def test_backups_of_two_folders_are_not_mixed(output: Path, target: Path, restored: Path, tmp_path: Path) -> None:
+    backup = backed_up(output, target)
+    other = tmp_path / "other"
+    fill_small_folder(other)
+    (other / "patient_salt.json").write_text('{"schema_version": 1, "salt": "another"}')
+    with pytest.raises(UsageError, match="has backups of another output folder"):
+        back_up(open_folder(other), target)
+    (other / "purged").mkdir()
+    (other / "purged/0001.json").write_text("{}")
+    shutil.copytree(backed_up(other, tmp_path / "elsewhere_backups"), target / "2099-01-01T00-00-00.000Z")
+    assert restore(backup, restored).purge_records == 0
 
 
 # ---------------------------------------------------------------------------------------------------- while in use
@@ -292,7 +308,7 @@ def test_backup_while_reviews_are_saved_is_faultless(output: Path, target: Path,
         reviewer.join()
     counts = []
     for number, backup in enumerate(backups):
-        restore(backup, open_folder(tmp_path / f"restored{number}"))
+        restore(backup, tmp_path / f"restored{number}")
         report = verify_integrity(open_folder(tmp_path / f"restored{number}"))
         assert report.faults == ()
         assert report.count_by_kind["chains_without_head"] == 0
@@ -319,6 +335,40 @@ def test_saving_in_several_files_waits_for_a_backup(output: Path) -> None:
         pass  # savers do not wait for each other
 
 
+def test_run_saves_no_document_while_a_backup_looks(samples: Path, tmp_path: Path) -> None:
+    output, is_waiting = tmp_path / "output", threading.Event()
+    run = threading.Thread(target=lambda: evalkit.run([samples / "quest_cbc.pdf"], output=output, workers=1))
+    with open_folder(output).hold_save_lock(for_backup=True):
+        run.start()
+        is_waiting.wait(3.0)  # it takes about one second
+        saved = [path.name for path in output.rglob("*.json") if path.name.startswith("quest_cbc")]
+    run.join()
+    assert saved == []
+    assert (output / "results/quest_cbc.json").is_file()
+
+
+def test_recovery_drill_of_the_documentation(output: Path, target: Path) -> None:
+    page = (Path(evalkit.__file__).parent / "docs/operations.md").read_text()
+    drill = page.partition("### Recovery drill\n")[2].partition("```\n")[2].partition("```")[0]
+    lines = [line.partition("#")[0].replace("/mnt/backup", str(target)) for line in drill.splitlines()]
+    assert len(lines) == 6
+    cases = list_queue(output)
+    purge(open_folder(output), [DOC], purged_at=LATER)
+    output.rename(output.parent / "work")
+    for line in lines:
+        words = shlex.split(line)
+        if words[0] == "mv":
+            (output.parent / words[1]).rename(output.parent / words[2])
+            continue
+        done = evalkit_command(*words[1:], cwd=output.parent)
+        assert done.returncode == 0, done.stderr
+        if words[1:3] == ["audit", "verify"]:
+            assert ": 0 faults" in done.stdout
+    assert {row["case_id"] for row in list_queue(output.parent / "work")} == {
+        row["case_id"] for row in cases if not row["case_id"].startswith(DOC)
+    }
+
+
 # ------------------------------------------------------------------------------------------------ kills and full disks
 
 
@@ -331,7 +381,7 @@ def test_killed_backup_leaves_none_that_looks_whole(output: Path, target: Path, 
 
 def test_killed_restore_leaves_nothing_or_all(output: Path, target: Path, tmp_path: Path) -> None:
     backup = backed_up(output, target)
-    steps = count_steps(lambda: restore(backup, open_folder(tmp_path / "counted")))
+    steps = count_steps(lambda: restore(backup, tmp_path / "counted"))
     for number in range(0, steps, steps // KILLS):
         folder = tmp_path / f"killed{number}"
         folder.mkdir()
@@ -346,7 +396,7 @@ def test_full_disk_is_told_before_anything_is_written(
     full = os.statvfs_result((4096, 4096, 100, 10, 10, 100, 100, 100, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda _path: full)
     with pytest.raises(StoreError, match=r"bytes are needed, and the disk of .* has 40,960 free") as told:
-        restore(backup, open_folder(restored))
+        restore(backup, restored)
     assert told.value.code == "STORE-FULL"
     assert int(told.value.message.split(" ")[0].replace(",", "")) >= needed
     with pytest.raises(StoreError, match="bytes are needed"):
@@ -363,12 +413,39 @@ def test_disk_that_fills_meanwhile_leaves_nothing(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "sync", fail)
-    for act in (lambda: restore(backup, open_folder(restored)), lambda: back_up(open_folder(output), target)):
+    for act in (lambda: restore(backup, restored), lambda: back_up(open_folder(output), target)):
         with pytest.raises(StoreError) as told:
             act()
         assert told.value.code == "STORE-FULL"
     assert list_backups(target) == [backup] == list(target.iterdir())
     assert not list(restored.parent.iterdir())
+
+
+def test_folder_without_a_database_is_backed_up_as_it_is(output: Path, target: Path, restored: Path) -> None:
+    cases = list_queue(output)
+    for path in output.glob("evalkit.sqlite*"):
+        path.unlink()
+    backup = backed_up(output, target)
+    assert not list(output.glob("evalkit.sqlite*"))
+    restore(backup, restored)
+    session = ReviewSession(open_folder(restored), "dr_lee", "tab")
+    session.close()
+    assert {row["case_id"] for row in list_queue(restored)} == {row["case_id"] for row in cases}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_folder_on_a_read_only_disk_is_backed_up(output: Path, target: Path, restored: Path) -> None:
+    before = read_folder(output)
+    mounting = ["mount", "--bind", str(output), str(output)]
+    if subprocess.run(mounting, capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(output)], check=True)
+        backup = backed_up(output, target)
+    finally:
+        subprocess.run(["umount", str(output)], check=True)
+    restore(backup, restored)
+    assert read_folder(restored) == before
 
 
 def test_the_output_folder_is_not_changed(output: Path, target: Path) -> None:
