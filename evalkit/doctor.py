@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
+import shlex
+import stat
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from evalkit.classification.offline.lexicon import load_lexicon
@@ -16,6 +21,7 @@ from evalkit.classification.offline.model_weights import load_embedded_weights
 from evalkit.classification.own_verifiers import load_own_verifiers
 from evalkit.classification.trap_examples import describe_failing_examples, describe_weakened_traps
 from evalkit.classification.traps import load_shipped_and_site_traps, load_shipped_traps, parse_traps
+from evalkit.core.clocks import format_zulu_now
 from evalkit.core.install_hint import format_install_hint
 from evalkit.core.safe_io import read_regular_file
 from evalkit.document_types import compute_types_version
@@ -25,8 +31,14 @@ from evalkit.llm.model_families import find_model_facts
 from evalkit.llm.prompts import list_prompt_names, load_own_prompts
 from evalkit.llm.request_options import send_with_all_options
 from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, render_vision_test_png
+from evalkit.pipeline.run_history import read_run_records
 from evalkit.settings import LOCAL_EXECUTOR, Settings
-from evalkit.store import check_and_describe_database, open_output_folder, parse_output_location
+from evalkit.store import (
+    check_and_describe_database,
+    measure_database_clock_skew,
+    open_output_folder,
+    parse_output_location,
+)
 
 _REQUIRED_PACKAGES = (
     "pymupdf",
@@ -41,6 +53,10 @@ _REQUIRED_PACKAGES = (
 )
 #: Below this much free disk space, the check of the output folder fails.
 _MIN_FREE_BYTES = 1 << 30
+#: Below room for this many files on a disk, a check fails: a document has some five.
+_MIN_FREE_FILES = 10_000
+#: The most seconds by which two clocks may differ: a heartbeat is missed after 40.
+_MAX_CLOCK_SKEW_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,8 @@ def run_doctor_checks(settings: Settings, *, asks_models: bool = False) -> list[
             for name in settings.verifiers
         ),
         _run_check("output folder", partial(_describe_output_folder, settings.output)),
+        _run_check("temporary folder", partial(_describe_disk, "temporary folder", Path(tempfile.gettempdir()))),
+        _run_check("clock", partial(_describe_clock, settings)),
         _run_check(
             "database", lambda: check_and_describe_database(open_output_folder(settings.output, settings.database))
         ),
@@ -264,15 +282,55 @@ def _describe_output_folder(output: str) -> str | DoctorCheck:
         return folder if open_output_folder(folder).has_folder() else f"{folder}; nothing is stored there yet"
     if folder.exists() and not folder.is_dir():
         return DoctorCheck("output folder", False, f"{folder} is not a folder", "Choose another folder with --output.")
-    existing_folder = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
-    if not os.access(existing_folder, os.W_OK):
+    existing_folder = _find_existing_folder(folder)
+    folder_status = existing_folder.stat()
+    if not os.access(existing_folder, os.R_OK | os.W_OK | os.X_OK):
         return DoctorCheck(
             "output folder", False, f"{folder} cannot be written", "Choose another folder with --output."
         )
-    free_bytes = shutil.disk_usage(existing_folder).free
+    if folder.exists() and folder_status.st_uid != os.geteuid():
+        remedy = "Start evalkit as the folder's owner, so that all its files belong to one user."
+        return DoctorCheck("output folder", False, f"{folder} belongs to another user ({folder_status.st_uid})", remedy)
+    if folder.exists() and stat.S_IMODE(folder_status.st_mode) & 0o077:
+        mode = f"{stat.S_IMODE(folder_status.st_mode):04o}"
+        remedy = f"Run: chmod -R go= {shlex.quote(str(folder))}"
+        return DoctorCheck("output folder", False, f"{folder} is open to other users (mode {mode})", remedy)
+    return _describe_disk("output folder", folder)
+
+
+def _find_existing_folder(folder: Path) -> Path:
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
+
+
+def _describe_disk(check_name: str, folder: Path) -> DoctorCheck:
+    """Check that a folder's disk has room for bytes and for files."""
+    disk = os.statvfs(_find_existing_folder(folder))
+    free_bytes = disk.f_bavail * disk.f_frsize
+    has_room_for_files = not disk.f_files or disk.f_favail >= _MIN_FREE_FILES  # some file systems have no limit
+    files_note = "" if has_room_for_files else f", room for {disk.f_favail:,} more files only"
     return DoctorCheck(
-        "output folder",
-        free_bytes >= _MIN_FREE_BYTES,
-        f"{folder}, {free_bytes / 2**30:.0f} GiB free",
-        "Free some space on this disk.",
+        check_name,
+        free_bytes >= _MIN_FREE_BYTES and has_room_for_files,
+        f"{folder}, {free_bytes / 2**30:.0f} GiB free{files_note}",
+        "Free some space on this disk." if has_room_for_files else "Remove files that are not needed on this disk.",
     )
+
+
+def _describe_clock(settings: Settings) -> str | DoctorCheck:
+    """Compare this machine's clock with the disk's, the database's and the newest run's."""
+    remedy = "Set the clock (timedatectl set-ntp true): claims, reviews and audits are ordered by time."
+    folder = parse_output_location(settings.output)
+    output_folder = open_output_folder(folder, settings.database)
+    skew_by_clock = {"the database server": measure_database_clock_skew(output_folder)}
+    if isinstance(folder, Path):
+        # On Linux the file has no name: nothing is seen in the folder, and nothing stays.
+        with suppress(OSError), tempfile.TemporaryFile(dir=_find_existing_folder(folder)) as probe:
+            skew_by_clock["the output folder's disk"] = os.fstat(probe.fileno()).st_mtime - time.time()
+    for clock_name, skew_seconds in skew_by_clock.items():
+        if abs(skew_seconds) > _MAX_CLOCK_SKEW_SECONDS:
+            return DoctorCheck("clock", False, f"{skew_seconds:+.0f} s between this machine and {clock_name}", remedy)
+    now = format_zulu_now()[:19]
+    newest = max((record.started_at[:19] for record in read_run_records(output_folder)), default="")
+    if newest > now:
+        return DoctorCheck("clock", False, f"it is {now[:10]} here, but the newest run began {newest[:10]}", remedy)
+    return f"{now[:16]}Z"

@@ -10,7 +10,9 @@ from enum import StrEnum
 from operator import not_
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from evalkit.core.records import DiscreetModel
 
 ShippedAgent = Literal[
     "V1", "V2", "V3", "V4", "classifier", "reader", "extractor", "evaluator", "grader",
@@ -70,7 +72,7 @@ class QuoteVerdict(StrEnum):
 PageBox = tuple[int, float, float, float, float]
 
 
-class Issue(BaseModel):
+class Issue(DiscreetModel):
     """Finding about a program's answer, from a rule or from a model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,14 +1,18 @@
 """The checks of `evalkit doctor`."""
 
 import json
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from commands import evalkit_command
+from servers.postgresql import PostgreSQLServer
 
 import evalkit
-from evalkit.doctor import run_doctor_checks
+from evalkit.doctor import DoctorCheck, run_doctor_checks
 from evalkit.errors import UsageError
+from evalkit.pipeline import RunSummary
 from evalkit.settings import Settings
 
 
@@ -42,6 +46,56 @@ def test_doctor_names_a_file_where_the_output_folder_is_to_be(tmp_path: Path) ->
     ]
     assert not found.is_fine
     assert "is not a folder" in found.found
+
+
+def check(name: str, output: Path, **options: object) -> DoctorCheck:
+    return next(one for one in run_doctor_checks(Settings.load(output=str(output), **options)) if one.name == name)
+
+
+def test_doctor_tells_a_folder_that_others_can_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = tmp_path / "output"
+    output.mkdir(mode=0o700)
+    assert check("output folder", output).is_fine
+    output.chmod(0o755)
+    found = check("output folder", output)
+    assert (found.is_fine, found.found) == (False, f"{output} is open to other users (mode 0755)")
+    assert found.remedy == f"Run: chmod -R go= {output}"
+    output.chmod(0o700)
+    monkeypatch.setattr("evalkit.doctor.os.geteuid", lambda: output.stat().st_uid + 1)
+    assert "belongs to another user" in check("output folder", output).found
+
+
+@pytest.mark.parametrize("name", ["output folder", "temporary folder"])
+def test_doctor_tells_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    disk = SimpleNamespace(f_bavail=1 << 30, f_frsize=4096, f_files=1 << 20, f_favail=1 << 20)
+    for changes, is_fine, words in (
+        ({}, True, "GiB free"),
+        ({"f_bavail": 10}, False, "0 GiB free"),
+        ({"f_favail": 12}, False, "room for 12 more files only"),
+        ({"f_files": 0, "f_favail": 0}, True, "GiB free"),
+    ):
+        monkeypatch.setattr("evalkit.doctor.os.statvfs", lambda _, new=changes: SimpleNamespace(**vars(disk) | new))
+        found = check(name, tmp_path)
+        assert (found.is_fine, words in found.found) == (is_fine, True)
+
+
+def test_doctor_tells_a_wrong_clock(demo_run: RunSummary, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check("clock", demo_run.output).is_fine
+    with monkeypatch.context() as patch:
+        patch.setattr("evalkit.doctor.format_zulu_now", lambda: "2020-01-01T00:00:00.000Z")
+        found = check("clock", demo_run.output)
+        assert (found.is_fine, found.found[:22]) == (False, "it is 2020-01-01 here,")
+    now = time.time()
+    monkeypatch.setattr("evalkit.doctor.time.time", lambda: now - 3600)
+    assert "+3600 s between this machine and the output folder's disk" in check("clock", demo_run.output).found
+
+
+def test_doctor_asks_the_database_for_the_time(
+    postgresql: PostgreSQLServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert check("clock", tmp_path, database=postgresql.url).is_fine
+    monkeypatch.setattr("evalkit.store.postgresql.time.time", lambda: 0.0)
+    assert "the database server" in check("clock", tmp_path, database=postgresql.url).found
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,13 @@ from evalkit.settings import Settings
 from evalkit.store import open_output_folder
 from widgets.case_panel import build_page_marks
 from widgets.page_pane import PagePane, open_page_images
-from widgets.screen_widget import PressCounter, log_traceback_and_create_id, read_widget_script, read_widget_style
+from widgets.screen_widget import (
+    PressCounter,
+    find_running_cell_id,
+    log_traceback_and_create_id,
+    read_widget_script,
+    read_widget_style,
+)
 
 EXPORT_FILE: Final = "explored_documents.csv"
 _HEADING_CAPTION = "The page's heading. Nothing on this page was quoted or doubted."
@@ -84,6 +90,17 @@ class Explorer:
         self._show_answer(0)
         self.view = ipywidgets.Box([self.panel])
         self.view.add_class("ek-explorer-frame")
+
+    def take_over(self, earlier: Explorer) -> None:
+        """Show what an earlier explorer of the same cell shows, and close that one."""
+        panel, document = earlier.panel, earlier.panel.document
+        self.choose({"filters": panel.filters, "comparison": panel.comparison, "page": panel.answer.get("page", 0)})
+        if document.get("doc_id") in self._document_by_id:
+            self.dispatch_message({"action": "document", "doc_id": document["doc_id"]})
+            self.dispatch_message({"action": "page", "page": document["page"]})
+        earlier.close_document({})
+        for widget in (earlier.view, panel, earlier.page_pane):
+            widget.close()
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         return self.view._repr_mimebundle_(**options)
@@ -290,6 +307,10 @@ def _describe_answers(document: DocumentRecord) -> list[dict[str, Any]]:
     ]
 
 
+#: The explorer that each cell of this notebook has shown last.
+_explorer_by_cell_id: dict[str, Explorer] = {}
+
+
 def explore(
     output: Study | Path | str | None = None, *, production: Path | str | None = None, truth: Path | str | None = None
 ) -> Explorer:
@@ -300,6 +321,7 @@ def explore(
         production: CSV or JSON file of the production classifier's labels.
         truth: CSV or JSON file of labels known to be right.
 
+    If the cell is run again, the new explorer shows the same filters, document and page, and the earlier one is closed.
     Errors as ``read_study``.
     """
     if not isinstance(output, Study):
@@ -311,4 +333,9 @@ def explore(
             foreign_types=settings.foreign_types,
             settings=settings,
         )
-    return Explorer(output)
+    explorer = Explorer(output)
+    if cell_id := find_running_cell_id():
+        if earlier := _explorer_by_cell_id.get(cell_id):
+            explorer.take_over(earlier)
+        _explorer_by_cell_id[cell_id] = explorer
+    return explorer

@@ -3,11 +3,13 @@
 import logging
 import secrets
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
+from IPython import get_ipython
 
 from evalkit.document_types import load_type_records
 
@@ -100,6 +102,12 @@ def log_traceback_and_create_id(error: Exception) -> str:
     stack_frames = "".join(traceback.format_tb(error.__traceback__))  # frames only: a message may quote the document
     log.error("error %s: %s\n%s", error_id, type(error).__name__, stack_frames)
     return error_id
+
+
+def find_running_cell_id() -> str:
+    """Return the id of the notebook cell that is running; empty outside a notebook."""
+    get_request: Callable[[], dict[str, Any]] = getattr(get_ipython(), "get_parent", dict)
+    return str(get_request().get("metadata", {}).get("cellId", ""))
 
 
 _WIDGETS_FOLDER = Path(__file__).parent

@@ -26,7 +26,9 @@ const held = (id, patience) => new Promise((resolve) => {
     return new Promise(() => {}); // hold the lock until the page closes
   }).catch(() => resolve(false));
 });
-const tab = tabId();
+// The ids of this page's tabs: a notebook cell that is run again goes on with the tab of the screen that it replaces.
+const ownIds = (globalThis.evalkitTabs ??= new Set());
+let tab = null;
 
 // Where the page keeps which case is open, so that a reload opens it again. Under `evalkit review` each case has an address,
 // so that Back and Forward work and a link can be sent; a notebook's address is not ours.
@@ -388,9 +390,12 @@ function render({ model, el: root }) {
   document.addEventListener("click", pointed);
   const stopDrawing = drawnOnChange(model, root, draw);
   announce(model, "notice");
+  const replaced = ownIds.has(model.get("tab"));
+  tab ??= replaced ? Promise.resolve(model.get("tab")) : tabId();
   tab.then((mine) => {
     id = mine;
-    say(model, { action: "hello", tab: id, case: place.get() });
+    ownIds.add(id);
+    say(model, { action: "hello", tab: id, case: replaced ? model.get("address") : place.get() });
   });
   return () => {
     clearInterval(pulse);

@@ -60,6 +60,9 @@ class TopBar(TypesWidget):
     _css = read_widget_style("workbench", include_theme=True)
 
     reviewer = traitlets.Unicode(help="The reviewer's login name.")
+    tab = traitlets.Unicode(
+        help="The tab's id, if a notebook cell was run again and this screen replaces the one before; else empty."
+    )
     role = traitlets.Unicode(help="The reviewer's role; empty for an expert.")
     title = traitlets.Unicode(help="The open file's name; empty in the queue.")
     subtitle = traitlets.Unicode(
@@ -108,8 +111,7 @@ class Workbench:
         self.content_box = ipywidgets.Box(layout=ipywidgets.Layout(width="100%", overflow="hidden"))
         self.content_box.add_class("ek-stage").add_class("ek-desk")
         self.case_view = self._build_layout()
-        frame = (self.bar, self.queue_panel, self.page_pane, self.segment_editor, self.fault_panel)
-        for widget in (*frame, *self.panels.values()):
+        for widget in self._list_widgets():
             widget.on_msg(self._on_message)
         self.view = ipywidgets.VBox(
             [self.bar, self.content_box], layout=ipywidgets.Layout(width="100%", overflow="hidden")
@@ -136,6 +138,25 @@ class Workbench:
             self.queue_panel.notice = sentence
         else:
             self.segment_editor.problem = sentence
+
+    def take_over(self, earlier: Workbench) -> None:
+        """Go on in the tab of an earlier screen of this kernel, and close that one.
+
+        The draft is saved, and the session keeps its claim until the new page opens the same case.
+        """
+        with suppress(EvalkitError):  # it was saved before; only where the expert looked may be lost
+            if earlier._controller is not None and not earlier.case.is_locked:
+                earlier.save_and_show_draft(earlier.draft)
+        self._review_session, earlier._review_session = earlier._review_session, None
+        self._tab_id = self.bar.tab = earlier._tab_id
+        self.bar.address = earlier.bar.address
+        earlier._forget_case()
+        for widget in (*earlier._list_widgets(), earlier.view):
+            widget.close()
+
+    def _list_widgets(self) -> tuple[ScreenWidget, ...]:
+        frame = (self.bar, self.queue_panel, self.page_pane, self.segment_editor, self.fault_panel)
+        return *frame, *self.panels.values()
 
     def _on_message(self, widget: ScreenWidget, message: Message, _: object) -> None:
         self.dispatch_message(message)
@@ -858,9 +879,14 @@ def _preload_libraries() -> None:
     load_english_word_text_by_prefix()
 
 
+#: The workbench that a cell of this notebook has shown last, by output folder and reviewer.
+_workbench_shown_for: dict[tuple[str, str], Workbench] = {}
+
+
 def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywidgets.Widget:
     """Build the workbench as a widget, to be shown as the result of a notebook cell.
 
+    If the cell is run again, the new widget goes on with the same tab, case and draft, and the earlier one is closed.
     Under ``evalkit review`` the server sets output folder and reviewer; in JupyterLab both must be passed. UsageError if no
     reviewer is named.
     """
@@ -881,5 +907,10 @@ def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywi
         database_url = Settings.load().database
     output_folder = open_existing_output_folder(output or "output", database_url)
     workbench = Workbench(output_folder, reviewer_name, is_behind_login=is_voila)
+    shown_for = (str(output_folder.root), reviewer_name)
+    if earlier := _workbench_shown_for.get(shown_for):
+        workbench.take_over(earlier)
+        atexit.unregister(earlier.close_session)
+    _workbench_shown_for[shown_for] = workbench
     atexit.register(workbench.close_session)  # runs when the kernel is shut down, e.g. after a logout
     return workbench.view

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from evalkit.classification.schema import (
     ClassificationOutput,
@@ -24,6 +24,7 @@ from evalkit.classification.schema import (
     convert_to_decimals,
     normalise_shares,
 )
+from evalkit.core.records import DiscreetModel
 from evalkit.issue import Issue
 
 #: Largest allowed distance of a sum of shares from 1, inclusive.
@@ -34,7 +35,7 @@ REPAIRABLE_SUM_TOLERANCE = Decimal("0.10")
 Classification = ClassificationOutput
 
 
-class Repair(BaseModel):
+class Repair(DiscreetModel):
     """One repair of an answer, applied or proposed."""
 
     model_config = ConfigDict(frozen=True)

@@ -18,7 +18,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from evalkit.classification.schema import (
     ClassificationOutput,
@@ -34,6 +34,7 @@ from evalkit.classification.schema import (
     normalise_shares,
 )
 from evalkit.classification.v2_consistency import choose_overall_type
+from evalkit.core.records import DiscreetModel
 from evalkit.document_types import cache_until_types_change
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import find_whole_word_spans
@@ -81,7 +82,7 @@ def _extract_shortest_passage(text: str, first_words: str, last_words: str) -> s
     return passage if 0 < len(passage.split()) <= MAX_EXTRACTED_QUOTE_WORDS else None
 
 
-class _AnswerPart(BaseModel):
+class _AnswerPart(DiscreetModel):
     """Part of a model's answer, whose order of fields is the schema's; docstrings of fields are its descriptions."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)

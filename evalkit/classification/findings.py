@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from evalkit.classification.schema import (
     ClassificationOutput,
@@ -21,6 +21,7 @@ from evalkit.classification.schema import (
     Segment,
     load_judging_guide,
 )
+from evalkit.core.records import DiscreetModel
 from evalkit.document_types import cache_until_types_change, load_type_records
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.identity.file_persons import has_patient_identifier
@@ -42,7 +43,7 @@ _SHOWN_END_WORDS = 4
 TEXT_FINDING_CODES: dict[Agent, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
 
 
-class Finding(BaseModel):
+class Finding(DiscreetModel):
     """One thing a verifier found in the text. Flat, so that any provider's structured output can carry it.
 
     The docstrings of the fields are the schema's descriptions.
@@ -68,7 +69,7 @@ class Finding(BaseModel):
     """What to change"""
 
 
-class Findings(BaseModel):
+class Findings(DiscreetModel):
     """A verifier's whole answer; an empty list says that it looked and found nothing."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)

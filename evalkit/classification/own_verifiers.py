@@ -27,7 +27,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, get_args
 
-from pydantic import RootModel, ValidationError
+from pydantic import ConfigDict, RootModel, ValidationError
 
 from evalkit.classification.findings import PageRange
 from evalkit.classification.schema import ClassificationOutput
@@ -60,6 +60,8 @@ class OwnVerifierVersion:
 
 class _JsonAnswer(RootModel[dict[str, Any]]):
     """Model's answer as a JSON object; the verifier's process converts it to its type."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from functools import partial
 from operator import not_
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from evalkit.core.package_tables import PatternTable, load_package_table
+from evalkit.core.records import DiscreetModel
 from evalkit.core.wording import format_page_range
 from evalkit.document_types import DocumentType as DocumentType  # noqa: PLC0414 - a promised import path
 from evalkit.issue import PageBox
@@ -38,7 +39,7 @@ StrictInt = Annotated[int, Field(strict=True)]
 StrictFiniteFloat = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 
-class _AnswerModel(BaseModel):
+class _AnswerModel(DiscreetModel):
     model_config = ConfigDict(frozen=True, extra="ignore", from_attributes=True)
 
 

@@ -46,8 +46,9 @@ def verify(
 ) -> None:
     """Check that no record was changed.
 
-    Checks the hash chains of reviews and events, and the packets, ground truth, draws and purge records. Exit status 1
-    if a record was changed or is missing. What was added or purged after a dossier is told, and is no fault.
+    Checks the hash chains of reviews, events and changed files, all files that they list, the draws of audits, and who
+    may read the files. Exit status 1 if a record was changed or is missing. What was added or purged after a dossier,
+    and names and codes that are new on the roster since an export, are told, and are no fault.
 
     Example: evalkit audit verify --against decisions_2026-01.json
     """
@@ -55,15 +56,15 @@ def verify(
 
     output_folder = open_existing_output(output)
     integrity_report = verify_integrity(output_folder, earlier_export_path=against)
-    notes: tuple[str, ...] = ()
+    notes = integrity_report.notes
     if dossier is not None:
         from evalkit.evaluation.dossier import verify_dossier
 
         verification = verify_dossier(output_folder, dossier, fault_count=len(integrity_report.faults))
         integrity_report = replace(integrity_report, faults=(*integrity_report.faults, *verification.faults))
-        notes = verification.notes
+        notes += verification.notes
     if as_json:
-        print_json(integrity_report.to_json() | ({"notes": list(notes)} if dossier is not None else {}))
+        print_json(integrity_report.to_json() | {"notes": list(notes)})
     else:
         print_notes(*(f"{fault.file}: {fault.what}. {fault.remedy}" for fault in integrity_report.faults), *notes)
         counts = [f"{count} {name.replace('_', ' ')}" for name, count in integrity_report.count_by_kind.items()]

@@ -12,7 +12,13 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 
-class StrictRecord(BaseModel):
+class DiscreetModel(BaseModel):
+    """Model whose validation errors never quote the input, which may be a patient's."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+
+class StrictRecord(DiscreetModel):
     """Immutable validated record that rejects unknown fields, NaN and infinity."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

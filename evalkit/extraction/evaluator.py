@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from pydantic import BaseModel
-
 from evalkit.core.grouping import group_by
+from evalkit.core.records import DiscreetModel
 from evalkit.extraction.clinical.clinical_extractor import (
     ClinicalAttempt,
     find_fields_absent_from_document,
@@ -141,7 +140,7 @@ def score_completeness(
     return (earned / total if total else 0.0), tuple(scores)
 
 
-class FieldJudgement(BaseModel, frozen=True, extra="forbid"):
+class FieldJudgement(DiscreetModel, frozen=True, extra="forbid"):
     """A judge's opinion on the extracted value of one field."""
 
     reasoning: str = ""
@@ -153,7 +152,7 @@ class FieldJudgement(BaseModel, frozen=True, extra="forbid"):
     """The words of the document, if the value differs from them."""
 
 
-class AccuracyJudgement(BaseModel, frozen=True, extra="forbid"):
+class AccuracyJudgement(DiscreetModel, frozen=True, extra="forbid"):
     """A judge's answer: an opinion on each value that was asked about."""
 
     field_scores: tuple[FieldJudgement, ...]

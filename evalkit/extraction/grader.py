@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
-from pydantic import BaseModel
 from pydantic import Field as Named
 
+from evalkit.core.records import DiscreetModel
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
@@ -469,7 +469,7 @@ def _compose_feedback(attempt: FormAttempt, problems: FieldProblems, failure_rea
 # Grading by a model
 
 
-class GraderIssue(BaseModel, frozen=True):
+class GraderIssue(DiscreetModel, frozen=True):
     """A problem that the grading model reports."""
 
     severity: str
@@ -479,7 +479,7 @@ class GraderIssue(BaseModel, frozen=True):
     text: str = ""
 
 
-class GraderAnswer(BaseModel, frozen=True, populate_by_name=True):
+class GraderAnswer(DiscreetModel, frozen=True, populate_by_name=True):
     """The grading model's answer about a form that passed the rules."""
 
     reasoning: str = ""

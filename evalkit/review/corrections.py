@@ -32,7 +32,7 @@ from evalkit.classification.v2_consistency import (
     choose_tie_winner,
     find_consistency_issues,
 )
-from evalkit.core.records import describe_first_error
+from evalkit.core.records import DiscreetModel, describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused
 from evalkit.issue import Issue, IssueSeverity
@@ -60,7 +60,7 @@ _CONCERNED_PARTS_BY_CODE: dict[str, tuple[frozenset[ClassificationPart], ...]] =
 }
 
 
-class _CorrectionInput(BaseModel):
+class _CorrectionInput(DiscreetModel):
     # Unknown fields are refused: ignoring a misspelt field would silently lose a correction.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 

@@ -9,18 +9,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
+from pydantic import ConfigDict, TypeAdapter, ValidationError, model_validator
 
-from evalkit.core.records import describe_first_error
+from evalkit.core.records import DiscreetModel, describe_first_error
 from evalkit.errors import ReviewRefused
 from evalkit.review.draft import FLAG_KINDS, FlagKind
 from evalkit.review.ground_truth import ImportedAnswer, IssueVerdict, ReviewOutcome, ShownMachineAnswers
 from evalkit.review.packet import SMEPacket
 
-_VERDICTS_ADAPTER = TypeAdapter(tuple[IssueVerdict, ...])
+_VERDICTS_ADAPTER = TypeAdapter(tuple[IssueVerdict, ...], config=DiscreetModel.model_config)
 
 
-class _SegmentFlagInput(BaseModel):
+class _SegmentFlagInput(DiscreetModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     segment_index: int
@@ -36,7 +36,7 @@ class _SegmentFlagInput(BaseModel):
         return self
 
 
-_FLAGS_ADAPTER = TypeAdapter(tuple[_SegmentFlagInput, ...])
+_FLAGS_ADAPTER = TypeAdapter(tuple[_SegmentFlagInput, ...], config=DiscreetModel.model_config)
 
 
 @dataclass(frozen=True)

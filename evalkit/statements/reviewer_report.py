@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 from rapidfuzz import fuzz
 
 from evalkit.core.grouping import group_by
-from evalkit.core.records import LazyStrictRecord
+from evalkit.core.records import DiscreetModel, LazyStrictRecord
 
 TemplateIssueCategory = Literal[
     "bbox_accuracy", "column_mapping", "sign_logic", "date_format", "multiline_handling", "reconciliation_strategy", "provenance", "other",
@@ -214,7 +214,7 @@ class ArbitrationReport(LazyStrictRecord):
         return len(self.unresolved_issues) / max(1, len(self.resolutions))
 
 
-class ModelResolution(BaseModel, frozen=True):
+class ModelResolution(DiscreetModel, frozen=True):
     """An arbitrating model's opinion on one disagreement."""
 
     issue_id: str
@@ -224,7 +224,7 @@ class ModelResolution(BaseModel, frozen=True):
     confidence: float = Field(ge=0, le=1)
 
 
-class ArbitratorAnswer(BaseModel, frozen=True):
+class ArbitratorAnswer(DiscreetModel, frozen=True):
     """An arbitrating model's answer; the reasoning comes first."""
 
     reasoning: str = ""

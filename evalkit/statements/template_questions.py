@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from evalkit.core.records import DiscreetModel
 from evalkit.llm.model import AnswerT, Question
 from evalkit.llm.prompts import fence_json, fill_prompt_template
 from evalkit.statements.applied_template import AppliedTemplate
@@ -47,7 +48,7 @@ _PROMPT_BY_REVIEWER: Mapping[TemplateReviewer, str] = {
 }
 
 
-class ModelReportedIssue(BaseModel, frozen=True):
+class ModelReportedIssue(DiscreetModel, frozen=True):
     """An issue in a model's words."""
 
     message: str
@@ -61,7 +62,7 @@ class ModelReportedIssue(BaseModel, frozen=True):
     confidence: float = Field(1.0, ge=0, le=1)
 
 
-class ReviewerAnswer(BaseModel, frozen=True):
+class ReviewerAnswer(DiscreetModel, frozen=True):
     """A model's opinion on a template; the pass criteria decide if it passes."""
 
     reasoning: str = ""
@@ -71,7 +72,7 @@ class ReviewerAnswer(BaseModel, frozen=True):
     overall_quality_score: float = Field(1.0, ge=0, le=1)
 
 
-class BuilderAnswer(BaseModel, frozen=True):
+class BuilderAnswer(DiscreetModel, frozen=True):
     """The template that a model proposes."""
 
     reasoning: str = ""

@@ -23,7 +23,11 @@ from evalkit.store.canonical_json import (
     parse_stored_record,
 )
 from evalkit.store.case_list import CaseAgeCutoffs
-from evalkit.store.database import check_and_describe_database, resolve_postgresql_url
+from evalkit.store.database import (
+    check_and_describe_database,
+    measure_database_clock_skew,
+    resolve_postgresql_url,
+)
 from evalkit.store.file_names import (
     ATTENTION_CHECKS_FOLDER,
     BUNDLES_FOLDER,
@@ -154,6 +158,7 @@ __all__ = [
     "list_numbered_files_or_raise_on_gap",
     "list_unrecognised_names",
     "make_private_folder_and_parents",
+    "measure_database_clock_skew",
     "migrate_sqlite_to_postgresql",
     "open_existing_output_folder",
     "open_output_folder",

@@ -389,6 +389,17 @@ def check_and_describe_database(output_folder: OutputFolder, *, is_thorough: boo
     return f"PostgreSQL {server_version}, {postgresql.redact_url(database_url)}, {schema_text}"
 
 
+def measure_database_clock_skew(output_folder: OutputFolder) -> float:
+    """Return the seconds by which the database server's clock is ahead; 0 without one.
+
+    Also 0 if the server does not answer, which ``check_and_describe_database`` tells.
+    """
+    database_url = resolve_postgresql_url(output_folder)
+    with suppress(sa.exc.SQLAlchemyError):
+        return postgresql.measure_clock_skew(database_url) if database_url else 0.0
+    return 0.0
+
+
 def fold_for_search(text: str | None) -> str:
     """Normalise a text for searches: case folded, accents composed, empty for None."""
     # No text of PostgreSQL holds a NUL; no file name does either.

@@ -27,7 +27,17 @@ from typing_extensions import override
 
 from evalkit.core.safe_io import FileTooLarge, NotARegularFile, open_regular_file
 from evalkit.errors import NotFound, StoreError, UsageError
-from evalkit.store.file_names import NAME_PART_PATTERN, RUN_LOCK_FILE, SAVE_LOCK_FILE, TEMP_FOLDER, WRITE_LOCK_FILE
+from evalkit.store.change_chain import RECORDED_FILES, RECORDED_FOLDERS
+from evalkit.store.file_names import (
+    CHANGES_FOLDER,
+    NAME_PART_PATTERN,
+    REVIEWS_FOLDER,
+    RUN_LOCK_FILE,
+    SAVE_LOCK_FILE,
+    SQLITE_FILE,
+    TEMP_FOLDER,
+    WRITE_LOCK_FILE,
+)
 from evalkit.store.output_folder import (
     FileVersion,
     OutputFolder,
@@ -41,6 +51,10 @@ _MAX_FILE_BYTES = 2 * 1024**3
 #: Number of write locks that documents share by hash. Two documents with the same lock wait for each other, which is
 #: harmless.
 _LOCK_SLOTS = 256
+#: Names besides those of recorded files whose permissions are checked.
+_FURTHER_NAMES = (REVIEWS_FOLDER, CHANGES_FOLDER, SQLITE_FILE)
+#: Permissions that no file or folder of an output folder needs.
+_EXPOSING_MODES = stat.S_IRWXO | stat.S_IWGRP
 
 
 class LocalOutputFolder(OutputFolder):
@@ -165,6 +179,16 @@ class LocalOutputFolder(OutputFolder):
     def list_symlinks(self) -> list[str]:
         """List all symbolic links in the output folder and its subfolders, sorted."""
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
+
+    def list_exposed_names(self) -> list[str]:
+        """List evalkit's files and folders that others may read, or the group change, sorted."""
+        tops = (self.root / name for name in (*RECORDED_FOLDERS, *RECORDED_FILES, *_FURTHER_NAMES))
+        paths = (path for top in tops if top.exists() for path in (top, *top.rglob("[!.]*")))
+        return sorted(
+            str(path.relative_to(self.root))
+            for path in paths
+            if not path.is_symlink() and path.stat().st_mode & _EXPOSING_MODES
+        )
 
     @override
     def _remove_file(self, name: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import time
 from functools import lru_cache
 from typing import Any
 
@@ -130,6 +131,17 @@ def check_server_and_get_version(url: str, schema: str | None) -> str:
                     remedy="As the database's owner, run: GRANT CREATE ON DATABASE NAME TO USER.",
                 )
             return str(connection.exec_driver_sql("SHOW server_version").scalar_one())
+    finally:
+        engine.dispose()
+
+
+def measure_clock_skew(url: str) -> float:
+    """Return the seconds by which the server's clock is ahead. SQLAlchemyError."""
+    engine = _create_engine(url, "")
+    try:
+        with engine.connect() as connection:
+            server_time = connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())").scalar_one()
+            return float(server_time) - time.time()
     finally:
         engine.dispose()
 

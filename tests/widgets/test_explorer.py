@@ -51,6 +51,25 @@ def test_a_cell_leads_to_its_document_and_the_lit_page(explorer: Explorer) -> No
     assert explorer.panel.document == {}
 
 
+def test_a_cell_run_again_shows_the_same_place(
+    demo_run: RunSummary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(demo_run.output, tmp_path / "output")
+    explorers = []
+    for cell_id in ("cell-1", "cell-1", "cell-2"):
+        monkeypatch.setattr("widgets.explorer.find_running_cell_id", lambda cell_id=cell_id: cell_id)
+        explorers.append(explore(tmp_path / "output"))
+        if len(explorers) == 1:
+            choose(explorers[0], program="Genomic Report")
+            press(explorers[0], "document", doc_id="quest_genomic")
+            press(explorers[0], "page", page=2, token=explorers[0].page_pane.version)
+    first, again, other = explorers
+    assert again.panel.filters == {"program": "Genomic Report"}
+    assert (again.panel.document["doc_id"], again.page_pane.page) == ("quest_genomic", 2)
+    assert first.panel.comm is None
+    assert (other.panel.filters, other.panel.document) == ({}, {})
+
+
 def test_a_page_of_the_open_document_is_shown_with_its_own_marks(explorer: Explorer) -> None:
     press(explorer, "document", doc_id="quest_genomic")
     press(explorer, "page", page=2, token=explorer.page_pane.version)

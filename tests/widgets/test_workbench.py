@@ -20,6 +20,7 @@ from evalkit.review.attention_checks import describe_fault
 from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.session import compute_case_address
+from widgets import workbench as workbench_module
 from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.kinds.controller import CaseController
 from widgets.workbench import Workbench, show
@@ -259,6 +260,52 @@ def test_in_jupyterlab_the_reviewer_is_an_argument(demo_run: RunSummary, monkeyp
     assert show(demo_run.output, reviewer="dr_lee").children
     with pytest.raises(UsageError):
         show(demo_run.output)
+
+
+def test_a_cell_run_again_goes_on_with_its_tab_and_case(
+    demo_run: RunSummary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SERVER_SOFTWARE", raising=False)
+    output = tmp_path / "output"
+    shutil.copytree(demo_run.output, output)
+
+    def run_cell() -> Workbench:
+        show(output, "dr_lee")
+        return workbench_module._workbench_shown_for[str(output), "dr_lee"]
+
+    first = run_cell()
+    first.dispatch_message({"action": "hello", "tab": "tab-1", "case": None})
+    first.dispatch_message({"action": "open", "case_id": "quest_genomic"})
+    first.dispatch_message({"action": "notes", "text": "a routine count", "token": first.page_pane.version})
+    first.dispatch_message({"action": "page", "page": 2, "token": first.page_pane.version})  # not painted yet
+    second = run_cell()
+    assert (second.bar.tab, second.bar.address) == ("tab-1", compute_case_address("quest_genomic"))
+    assert first.view.comm is None, "the earlier widget is closed"
+    second.dispatch_message({"action": "hello", "tab": second.bar.tab, "case": second.bar.address})
+    assert (second.case.packet.case_id, second.draft.notes) == ("quest_genomic", "a routine count")
+    assert second.segment_editor.page == min(2, second.case.packet.total_pages)
+    with open_index(output) as index:
+        claims = index.claims.map_live_claims_by_case_id("2000-01-01T00:00:00")
+    assert [(case_id, claim.session) for case_id, claim in claims.items()] == [("quest_genomic", "tab-1")]
+    second.close_session()
+
+
+def test_a_cell_run_again_in_another_browser_tab_starts_anew(
+    demo_run: RunSummary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SERVER_SOFTWARE", raising=False)
+    output = tmp_path / "output"
+    shutil.copytree(demo_run.output, output)
+    show(output, "dr_lee")
+    first = workbench_module._workbench_shown_for[str(output), "dr_lee"]
+    first.dispatch_message({"action": "hello", "tab": "tab-1", "case": None})
+    first.dispatch_message({"action": "open", "case_id": "quest_genomic"})
+    show(output, "dr_lee")
+    second = workbench_module._workbench_shown_for[str(output), "dr_lee"]
+    second.dispatch_message({"action": "hello", "tab": "tab-2", "case": None})
+    assert second.content_box.children == (second.queue_panel,)
+    assert second.review_session.load_queue_page().in_review == 0
+    second.close_session()
 
 
 def test_case_of_a_newer_version_is_reported_and_retried(screen: Workbench, tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.core.grouping import group_pairs
-from evalkit.core.records import describe_first_error
+from evalkit.core.records import DiscreetModel, describe_first_error
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused, UsageError
 from evalkit.evaluation.label_studio.regions import (
@@ -75,7 +75,7 @@ class ImportedRow:
     """What was recorded, or the reason why nothing was."""
 
 
-class _Model(BaseModel):
+class _Model(DiscreetModel):
     model_config = ConfigDict(frozen=True)
 
 

@@ -13,10 +13,10 @@ from itertools import pairwise
 from math import cos, radians, sin
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType, ReviewedEvidence
-from evalkit.core.records import describe_first_error
+from evalkit.core.records import DiscreetModel, describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused
 from evalkit.grounding import QuoteLocator
@@ -137,7 +137,7 @@ def _build_choice(name: str, *choices: str, **place: int) -> dict[str, Any]:
 # --- back -----------------------------------------------------------------------------------------------------------
 
 
-class _Row(BaseModel):
+class _Row(DiscreetModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel
-
 from evalkit.core.grouping import group_pairs, split_into_runs
+from evalkit.core.records import DiscreetModel
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.extraction.clinical.clinical_reader import (
@@ -119,7 +118,7 @@ _MAX_CLAIMS = 500
 _MAX_ITEM_LENGTH = 60
 
 
-class ClaimedField(BaseModel, frozen=True, extra="forbid"):
+class ClaimedField(DiscreetModel, frozen=True, extra="forbid"):
     """A value that the extractor claims to have read in the report."""
 
     field: str
@@ -148,7 +147,7 @@ class PlacedField(ClaimedField):
     """Page number, and start and end in the page's text; several if the value continues on another page."""
 
 
-class ClaimedFields(BaseModel, frozen=True, extra="forbid"):
+class ClaimedFields(DiscreetModel, frozen=True, extra="forbid"):
     """The extractor's answer: all values that it claims to have read."""
 
     reasoning: str = ""

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from evalkit.core.grouping import split_into_runs
+from evalkit.core.records import DiscreetModel
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
 from evalkit.extraction.forms.form_reader import (
@@ -38,7 +39,7 @@ _TYPE_CONFIDENCE_SHARE = 0.4
 _FIRST_TYPE_BONUS = 0.2
 
 
-class ClaimedFormField(BaseModel, frozen=True):
+class ClaimedFormField(DiscreetModel, frozen=True):
     """The extractor's claim about one field of a form."""
 
     name: str
@@ -57,7 +58,7 @@ class PlacedFormField(ClaimedFormField):
     is_ambiguous: bool = False
 
 
-class _ModelFormAnswer(BaseModel, frozen=True):
+class _ModelFormAnswer(DiscreetModel, frozen=True):
     """A language model's answer about one form."""
 
     reasoning: str = ""

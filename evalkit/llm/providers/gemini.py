@@ -16,9 +16,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
+from evalkit.core.records import DiscreetModel
 from evalkit.core.remote_services import create_no_redirect_http_client, mute_loggers, parse_retry_after
 from evalkit.errors import UsageError
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
@@ -354,7 +355,7 @@ def _get_constant_name_or_empty(json_value: Any) -> str:
 # Replies ------------------------------------------------------------------------------------------------------------
 
 
-class _ResponseModel(BaseModel):
+class _ResponseModel(DiscreetModel):
     """Base class of the response's parts; other fields of the protocol are ignored."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel)

@@ -65,8 +65,8 @@ _IN_FLIGHT_PER_THREAD = 3
 _MAX_SENT_BYTES = 128 * 1024 * 1024
 #: Bytes from which a file counts as large, and the number of large files that may be in transit at once.
 _LARGE_FILE_BYTES, _MAX_LARGE_FILES_IN_FLIGHT = 16 * 1024 * 1024, 4
-#: Seconds to wait for the scheduler, for a first worker, and for each worker's environment.
-_CONNECT_TIMEOUT = 20
+#: Seconds to wait for the scheduler; then for a first worker, and for each worker's environment.
+_REACH_TIMEOUT, _CONNECT_TIMEOUT = 4, 20
 #: Seconds after which a wait for the cluster is announced; also the time limit for closing the connection.
 _NOTICE_AFTER_SECONDS = 5
 #: Seconds between checks of the cluster; seconds without a worker after which the cluster counts as lost.
@@ -348,10 +348,10 @@ class DaskCluster(Executor):
     async def _connect(self, address: str) -> None:
         with dask.config.set(_NO_MESSAGE_LOG):
             self._client = Client(  # type: ignore[no-untyped-call]
-                address, asynchronous=True, timeout=_CONNECT_TIMEOUT, set_as_default=False, name="evalkit"
+                address, asynchronous=True, timeout=_REACH_TIMEOUT, set_as_default=False, name="evalkit"
             )
             async with self._limit_and_announce_wait(
-                f"the Dask scheduler at {self._executor_url}"
+                f"the Dask scheduler at {self._executor_url}", _REACH_TIMEOUT
             ):  # Dask itself has no limit for the handshake
                 await self._client
 
@@ -416,13 +416,16 @@ class DaskCluster(Executor):
         return environment if isinstance(environment, dict | str) else type(environment).__name__
 
     @asynccontextmanager
-    async def _limit_and_announce_wait(self, awaited_description: str) -> AsyncIterator[None]:
+    async def _limit_and_announce_wait(
+        self, awaited_description: str, max_seconds: float | None = None
+    ) -> AsyncIterator[None]:
         """Log a long wait for the cluster, and raise TimeoutError at the time limit."""
+        max_seconds = max_seconds or _CONNECT_TIMEOUT
         notice = asyncio.get_running_loop().call_later(
-            _NOTICE_AFTER_SECONDS, log.warning, "waiting up to %d s for %s", _CONNECT_TIMEOUT, awaited_description
+            _NOTICE_AFTER_SECONDS, log.warning, "waiting up to %d s for %s", max_seconds, awaited_description
         )
         try:
-            async with asyncio.timeout(_CONNECT_TIMEOUT):
+            async with asyncio.timeout(max_seconds):
                 yield
         finally:
             notice.cancel()

@@ -30,7 +30,7 @@ class StoredPacket(
 ):
     """A stored packet of any kind; the model behind ``evalkit schema packet``."""
 
-    model_config = ConfigDict(defer_build=True)
+    model_config = ConfigDict(defer_build=True, hide_input_in_errors=True)
 
 
 def get_packet_class(stored_packet: Mapping[str, Any]) -> type[SMEPacket]:

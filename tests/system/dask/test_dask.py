@@ -227,7 +227,7 @@ def test_a_lost_scheduler_ends_the_run_which_can_go_on(
         def told(summary, number: int, of: int) -> None:
             done.append(summary.doc_id)
             if number == 2:
-                monkeypatch.setattr(on_dask, "_CONNECT_TIMEOUT", 1)
+                monkeypatch.setattr(on_dask, "_REACH_TIMEOUT", 1)
                 started.scheduler.send_signal(how)
 
         with pytest.raises(ExecutorError) as lost:
@@ -242,7 +242,8 @@ def test_a_lost_scheduler_ends_the_run_which_can_go_on(
 def test_a_cluster_that_is_not_there_is_wrong_usage(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_dask, "_CONNECT_TIMEOUT", 1)
+    assert on_dask._REACH_TIMEOUT < 5
+    monkeypatch.setattr(on_dask, "_REACH_TIMEOUT", 1)
     for executor, code in ((NOBODY, "EXECUTOR-UNREACHABLE"), ("dusk://127.0.0.1:1", "SETTINGS")):
         with pytest.raises(UsageError) as refused:
             evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "out", executor=executor)
@@ -292,7 +293,7 @@ def answering(what: bytes) -> Iterator[str]:
 def test_unreachable_scheduler_is_reported_after_a_timeout(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: bytes
 ) -> None:
-    monkeypatch.setattr(on_dask, "_CONNECT_TIMEOUT", 1)
+    monkeypatch.setattr(on_dask, "_REACH_TIMEOUT", 1)
     monkeypatch.setattr(on_dask, "_NOTICE_AFTER_SECONDS", 0.1)
     with answering(what) as executor:
         found = check_executor(Settings(executor=executor))
