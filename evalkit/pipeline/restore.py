@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from itertools import count, takewhile
+from pathlib import Path, PurePath
 
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.errors import UsageError
@@ -170,8 +171,13 @@ def _iterate_purge_records(restored: OutputFolder, backup: Path, purged: Path | 
         if is_of_same_origin(other, restored)
     ]
     if purged is not None:
+        if not purged.is_dir():
+            raise UsageError(
+                f"{purged} is not a folder",
+                code="RESTORE-PURGED",
+                remedy="Name the lost output folder or its purged/ folder with --purged, or leave it out.",
+            )
         folders.append(purged / PURGE_RECORDS_FOLDER if (purged / PURGE_RECORDS_FOLDER).is_dir() else purged)
     for folder in folders:
-        yield [
-            path.read_bytes() for path in sorted(folder.glob("*.json"), key=lambda path: (len(path.name), path.name))
-        ]
+        paths = (folder / PurePath(purge_record_file_name(number)).name for number in count(1))
+        yield [path.read_bytes() for path in takewhile(Path.is_file, paths)]

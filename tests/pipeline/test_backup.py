@@ -272,6 +272,14 @@ def test_records_of_another_folder_are_refused(output: Path, target: Path, resto
     assert not restored.exists()
 
 
+def test_lost_folder_without_purges_has_no_records(output: Path, target: Path, restored: Path, tmp_path: Path) -> None:
+    backup = backed_up(output, target)
+    assert (output / "production.json").is_file()
+    with pytest.raises(UsageError, match="is not a folder"):
+        restore(backup, restored, purged=tmp_path / "mistyped")
+    assert restore(backup, restored, purged=output).purge_records == 0
+
+
 def test_backups_of_two_folders_are_not_mixed(output: Path, target: Path, restored: Path, tmp_path: Path) -> None:
     backup = backed_up(output, target)
     other = tmp_path / "other"
