@@ -219,6 +219,16 @@ def test_a_chain_that_is_taken_away_with_the_database_is_missed(output: Path) ->
     assert any(name.startswith("changes/") for name in named(output))
 
 
+def test_what_was_recorded_since_an_export_is_counted(output: Path, tmp_path: Path) -> None:
+    """Whoever can write into the folder can append a link as well."""
+    export = tmp_path / "decisions.json"
+    assert evalkit_command("audit", "export", "--output", output, "--to", export).returncode == 0
+    assert verify_integrity(open_folder(output), earlier_export_path=export).notes == ()
+    open_folder(output).write_json("production.json", json.loads((output / "production.json").read_text()) | {"x": 1})
+    (note,) = verify_integrity(open_folder(output), earlier_export_path=export).notes
+    assert "production.json" in note
+
+
 def test_what_was_purged_is_no_fault_and_stays_verified(output: Path) -> None:
     purge(open_folder(output), [DOC, OTHER], purged_at=NOW)
     assert named(output) == {}

@@ -156,6 +156,8 @@ def _iterate_review_events(output_folder: OutputFolder, collected_problems: list
                 yield _create_review_event(packet, revision, review, hash_review_file(output_folder, case_id, revision))
         except EvalkitError as error:
             collected_problems.append(str(error))
+        except (ValueError, TypeError, LookupError, AttributeError):  # the packet of another kind of case
+            collected_problems.append(f"{packet_file_name(case_id)} contradicts the reviews of its case")
 
 
 def _create_review_event(packet: SMEPacket, revision: int, review: Review, sha256: str) -> AuditEvent:

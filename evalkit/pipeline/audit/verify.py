@@ -179,7 +179,13 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
         "adopted_files": chain.adopted_count,
         "not_yet_recorded": len(comparison.unrecorded),
     }
-    notes = () if earlier_export_path is None else tuple(_list_roster_notes(output_folder, earlier_export_path))
+    notes: tuple[str, ...] = ()
+    if earlier_export_path is not None:
+        exported_events = _read_export(earlier_export_path)
+        notes = (
+            *_list_roster_notes(output_folder, exported_events),
+            *_list_change_notes(chain, exported_events),
+        )
     return IntegrityReport(count_by_kind, tuple(faults), notes)
 
 
@@ -718,9 +724,21 @@ def _get_decision_time(output_folder: OutputFolder, case_id: str) -> str | None:
     return None if result is None else str(result.times.get("finished_at"))
 
 
-def _list_roster_notes(output_folder: OutputFolder, earlier_export_path: Path) -> Iterator[str]:
+def _list_change_notes(chain: ChainState, exported_events: Collection[_ExportedEvent]) -> Iterator[str]:
+    """Tell what was recorded since an export: whoever can write into the folder can append a link too."""
+    exported_numbers = [event.revision or 0 for event in exported_events if event.event == "chained"]
+    if not exported_numbers:
+        return  # an older evalkit exported no chain
+    changed = Counter(
+        name.partition("/")[0] for name, (_, number) in chain.entries.items() if number > max(exported_numbers)
+    )
+    if changed:
+        counts = ", ".join(name if "." in name else f"{count} in {name}" for name, count in sorted(changed.items()))
+        yield f"Since the export, changes of these files were recorded; compare them with what was done: {counts}"
+
+
+def _list_roster_notes(output_folder: OutputFolder, exported_events: Collection[_ExportedEvent]) -> Iterator[str]:
     """Tell the names that were added to the roster since an export, and the new codes."""
-    exported_events = _read_export(earlier_export_path)
     exported_codes = {str(event.who): event.sha256 for event in exported_events if event.event == "registered"}
     present_events, _ = list_audit_events_and_problems(output_folder)
     if not any(event.event == "chained" for event in exported_events):
