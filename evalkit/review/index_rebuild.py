@@ -33,6 +33,7 @@ from evalkit.review.packet import get_base_case_id
 from evalkit.review.queue import derive_closed_case_rows, derive_review_chain_heads, list_case_ids_with_packet
 from evalkit.review.write_lock import get_write_lock_key, hold_case_write_lock
 from evalkit.store import (
+    PACKETS_FOLDER,
     RESULTS_FOLDER,
     REVIEWS_FOLDER,
     OutputFolder,
@@ -42,6 +43,7 @@ from evalkit.store import (
     result_file_name,
     review_file_name,
 )
+from evalkit.store.file_names import NAME_PART_PATTERN
 
 log = logging.getLogger(__name__)
 
@@ -86,8 +88,8 @@ class IndexDifferences:
         is_empty = not indexed_cases and not decision_by_doc_id
         if isinstance(output_folder.root, str) and not is_empty:
             return cls()
-        packet_ids = {*list_case_ids_with_packet(output_folder)}
-        result_ids = {PurePath(name).stem for name in output_folder.list_json_files(RESULTS_FOLDER)}
+        packet_ids = _list_ids(output_folder, PACKETS_FOLDER, "sme_packet_")
+        result_ids = _list_ids(output_folder, RESULTS_FOLDER)
         head_by_case = {head.case_id: head.revision for head in index.review_heads.list_all()}
         reviewed_ids = output_folder.list_file_and_folder_names(REVIEWS_FOLDER) if packet_ids else ()
         escalated_ids = {
@@ -142,6 +144,16 @@ class IndexDifferences:
         if unreadable_count:
             text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them"
         return text if is_stored else f"{text}. The database was left as it is: `evalkit reindex` writes the index"
+
+
+def _list_ids(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> set[str]:
+    """List the ids in a folder's file names, in no order: sorting takes longer than the rest."""
+    names = output_folder.list_file_and_folder_names(subfolder)
+    return {
+        name[len(prefix) : -len(".json")]
+        for name in names
+        if name.startswith(prefix) and name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
+    }
 
 
 #: Noun and description of each kind of difference.

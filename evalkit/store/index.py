@@ -202,10 +202,8 @@ class OutputIndex:
     def map_decisions_by_doc_id(self) -> dict[str, str | None]:
         """Map each document to its decision; None if it could not be read."""
         row = database_tables.documents.c
-        return {
-            document["doc_id"]: document["decision"]
-            for document in self._database.fetch_rows(sa.select(row.doc_id, row.decision))
-        }
+        with self._database.open_autocommit_connection() as connection:
+            return dict(map(tuple, connection.execute(sa.select(row.doc_id, row.decision))))
 
     def list_case_ids(self) -> list[str]:
         """List the ids of all cases, in no order."""
