@@ -91,7 +91,7 @@ class IndexDifferences:
         packet_ids = _list_ids(output_folder, PACKETS_FOLDER, "sme_packet_")
         result_ids = _list_ids(output_folder, RESULTS_FOLDER)
         head_by_case = {head.case_id: head.revision for head in index.review_heads.list_all()}
-        reviewed_ids = output_folder.list_file_and_folder_names(REVIEWS_FOLDER) if packet_ids else ()
+        reviewed_ids = output_folder.list_file_and_folder_names(REVIEWS_FOLDER)
         escalated_ids = {
             doc_id for doc_id, decision in decision_by_doc_id.items() if decision == Decision.ESCALATE_TO_SME.value
         }
@@ -108,7 +108,8 @@ class IndexDifferences:
             )
         return cls(
             unindexed_cases=frozenset(packet_ids - indexed_cases),
-            lost_cases=frozenset((indexed_cases | (escalated_ids & result_ids)) - packet_ids),
+            lost_cases=frozenset((indexed_cases | (escalated_ids & result_ids)) - packet_ids)
+            | {name for name in reviewed_ids - packet_ids if output_folder.has_file(review_file_name(name, 1))},
             unindexed_results=frozenset(result_ids - decision_by_doc_id.keys()),
             unindexed_reviews=frozenset(
                 case_id

@@ -466,7 +466,7 @@ class ChangeRecorder:
                 self._newest = NumberedLink(number, compute_recorded_digest(name, content), link)
                 self._is_open, self._flushed_at = not is_finished, time.monotonic()
                 return
-            self._newest = _read_link_or_blank(self._files, number)
+            self._newest = None  # others may have appended thousands since
             if newest is None:
                 self._hasher = None
                 if is_hashed:

@@ -207,6 +207,13 @@ def test_purges_and_openings_are_looked_for_in_an_export(output: Path, tmp_path:
     assert {"the view log", "purged"} <= named(output, earlier_export_path=export).keys()
 
 
+def test_an_opening_that_is_given_to_another_case_is_missed(output: Path, tmp_path: Path) -> None:
+    export = tmp_path / "decisions.json"
+    assert evalkit_command("audit", "export", "--output", output, "--to", export).returncode == 0
+    database(output, f"UPDATE views SET case_id = '{OTHER}' WHERE reviewer = 'dr_first'")
+    assert "the view log" in named(output, earlier_export_path=export)
+
+
 def test_chains_that_nothing_vouches_for_are_counted(output: Path) -> None:
     assert verify_integrity(open_folder(output)).count_by_kind["chains_without_head"] == 0
     database(output, f"DELETE FROM heads WHERE case_id = '{OTHER}'")

@@ -240,6 +240,17 @@ def test_lost_packet_is_told_and_its_deferral_is_kept(
     assert dict(list_rows(settled_desk, read_only=False))[CASES[3]] == "deferred"
 
 
+def test_reviewed_case_without_packet_and_row_is_told(
+    settled_desk: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
+    (settled_desk.root / packet_file_name(CASES[0])).unlink()
+    for table in ("cases", "heads"):
+        remove_rows(settled_desk, table, CASES[0])
+    caplog.clear()
+    list_rows(settled_desk, read_only=True)
+    assert "1 case had no packet" in caplog.text
+
+
 def test_database_of_another_folder_is_refused_by_name(settled_desk: Workspace) -> None:
     with closing(sqlite3.connect(settled_desk.root / "evalkit.sqlite")) as connection, connection:
         connection.execute("UPDATE cases SET case_id = 'b_' || case_id")

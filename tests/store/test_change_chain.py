@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from places import open_folder
 
 from evalkit.errors import StoreError
-from evalkit.store import LocalOutputFolder
+from evalkit.store import LocalOutputFolder, change_chain
 from evalkit.store.change_chain import ChainComparison, compare_with_chain, read_chain
 
 RESULT, ROSTER, PACKET = "results/smith_john.json", "reviewers.json", "sme_packets/sme_packet_smith_john.json"
@@ -104,6 +104,17 @@ def test_a_changed_or_missing_link_is_named(tmp_path: Path) -> None:
     assert "changes/0003.json" in dict(compare(tmp_path).faults)
     second.unlink()
     assert "changes/0002.json" in dict(compare(tmp_path).faults)
+
+
+def test_who_is_many_links_behind_can_still_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_chain, "_MAX_ATTEMPTS", 3)
+    behind, ahead = LocalOutputFolder(tmp_path), LocalOutputFolder(tmp_path)
+    behind.write_json(RESULT, record())
+    for number in range(5):
+        ahead.write_json(f"results/d{number}.json", record())
+    behind.write_json(RESULT, record(changed=1))
+    assert compare(tmp_path).faults == []
+    assert compare(tmp_path).unrecorded == {}
 
 
 def test_a_damaged_newest_link_stops_no_work(tmp_path: Path) -> None:

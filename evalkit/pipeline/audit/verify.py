@@ -677,19 +677,28 @@ def _check_against_export(
                 f"the exported purge of {exported_event.at} has no record",
                 _RESTORE_REMEDY,
             )
-    # Openings are compared by reviewer and time, because a purge changes the case_id.
-    missing_views = Counter(
-        (exported_event.who, exported_event.at)
-        for exported_event in exported_events
-        if exported_event.event == "opened"
+    exported_views = [event for event in exported_events if event.event == "opened"]
+    present_views = index.view_log.list_all()
+    lost_count = _count_lost(
+        ((event.who, event.at) for event in exported_views),
+        ((view.reviewer, view.opened_at) for view in present_views),
     )
-    if lost_count := (
-        missing_views
-        - Counter((stored_record.reviewer, stored_record.opened_at) for stored_record in index.view_log.list_all())
-    ).total():
+    moved_count = _count_lost(  # a purge changes the case_id
+        (
+            (event.who, event.at, event.case_id)
+            for event in exported_views
+            if event.case_id and output_folder.has_file(packet_file_name(event.case_id))
+        ),
+        ((view.reviewer, view.opened_at, view.case_id) for view in present_views),
+    )
+    if count := max(lost_count, moved_count):
         yield IntegrityFault(
-            "the view log", f"{lost_count} of the exported openings are missing", "Restore the database from a backup."
+            "the view log", f"{count} of the exported openings are missing", "Restore the database from a backup."
         )
+
+
+def _count_lost(exported: Iterable[tuple[str | None, ...]], present: Iterable[tuple[str | None, ...]]) -> int:
+    return (Counter(exported) - Counter(present)).total()
 
 
 def _check_exported_work(
