@@ -141,6 +141,7 @@ class OutputFolder(ABC):
         if not is_recorded(name, content):
             self._write_atomically(name, content)
             return
+        split_and_validate_file_name(name)
         self.changes.announce((name,), content)
         self._write_atomically(name, content)
         self.changes.add(name, content)
@@ -150,6 +151,7 @@ class OutputFolder(ABC):
         content = encode_indented_json(value)
         if not is_recorded(name, content):
             return self._create_atomically_if_absent(name, content)
+        split_and_validate_file_name(name)
         self.changes.announce((name,), content)
         is_created = self._create_atomically_if_absent(name, content)
         if is_created:
