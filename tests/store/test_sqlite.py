@@ -163,6 +163,25 @@ def test_log_of_a_lost_database_is_not_mixed_into_a_new_one(tmp_path: Path) -> N
     index.close()
 
 
+def test_the_log_of_who_created_the_database_first_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first: list[OutputIndex] = []
+
+    def create_another_first(connection: sa.Connection) -> None:
+        monkeypatch.undo()
+        sqlite.check_integrity(connection)
+        first.append(open_index(tmp_path))
+        first[0].upsert_case({"case_id": "a", "doc_id": "a", "pdf_filename": "a.pdf"})
+
+    monkeypatch.setattr(sqlite, "check_integrity", create_another_first)
+    second = open_index(tmp_path)
+    first[0].upsert_case({"case_id": "b", "doc_id": "b", "pdf_filename": "b.pdf"})
+    for index in (second, first[0]):
+        assert set(index.list_case_ids()) == {"a", "b"}
+        index.close()
+    with open_index(tmp_path) as later:
+        assert set(later.list_case_ids()) == {"a", "b"}
+
+
 def test_nothing_is_written_to_a_removed_database(tmp_path: Path) -> None:
     index = open_index(tmp_path)
     (tmp_path / "evalkit.sqlite").unlink()
