@@ -302,8 +302,10 @@ def test_reindex_rebuilds_what_was_lost(samples: Path, tmp_path: Path) -> None:
 
 
 def test_run_in_a_folder_that_cannot_be_written_is_one_error(samples: Path, tmp_path: Path) -> None:
-    (tmp_path / "reviews").mkdir()
-    (tmp_path / "run.lock").mkdir()  # as on a read-only disk, it cannot be opened for writing
+    evalkit_command("run", samples / "quest_cbc.pdf", "--output", tmp_path)
+    (tmp_path / "reviews").mkdir(exist_ok=True)
+    (tmp_path / ".lock").unlink()
+    (tmp_path / ".lock").mkdir()  # as on a read-only disk, it cannot be opened for writing
     shown = evalkit_command("run", samples / "quest_cbc.pdf", "--output", tmp_path)
     assert shown.returncode == 2
     assert shown.stderr.count("cannot be written") == 1
