@@ -91,10 +91,15 @@ class ModelUsage(StrictRecord):
 
 
 class SessionTimes(TypedDict, total=False):
-    """Times of a session; without ``finished_at`` it was killed, or is under way."""
+    """Times of a session; without ``finished_at`` it was killed, or is under way.
+
+    ``newest_link`` is number and SHA-256 of the newest link of the chain of changes before the record was written: who
+    removes the chain must change the record too. It is here because a link's digest follows from its time.
+    """
 
     started_at: str
     finished_at: str
+    newest_link: tuple[int, str]
     seconds: float
     seconds_by_model: dict[str, float]
     """Seconds of each model's calls, which overlap; of the built-in model, the seconds of deciding."""
@@ -514,6 +519,8 @@ class RunRecorder(ResultWriter):
         self._save_session(session, dict(sorted(self._documents.items())))
 
     def _save_session(self, session: RunSession, documents: dict[str, RunDocument]) -> None:
+        if newest := self._output_folder.changes.append_and_get_newest():
+            session.times["newest_link"] = (newest.number, newest.sha256)
         changes = {"sessions": (*self._record.sessions, session), "documents": documents}
         save_run_record(self._output_folder, self._record.model_copy(update=changes))
 

@@ -105,6 +105,7 @@ TAMPERS: dict[str, tuple[Tamper, str]] = {
     "something else lies among the reviews": (copied(PACKET, f"{REVIEWED}/notes.json"), REVIEWED),
     "the packet is changed": (changed(PACKET, decision_reason="nothing was wrong"), PACKET),
     "the packet is removed": (removed(PACKET), PACKET),
+    "the packet is called one of fields": (changed(PACKET, kind="extraction"), PACKET),
     "the packet of the adjudication": (changed(f"sme_packets/sme_packet_{DOC}.adjudication.json", pdf_path="/x"), f"sme_packets/sme_packet_{DOC}.adjudication.json"),
     "ground truth is changed": (changed(TRUTH, reviewer="dr_who"), TRUTH),
     "ground truth is removed": (removed(TRUTH), TRUTH),
@@ -211,6 +212,12 @@ def test_chains_that_nothing_vouches_for_are_counted(output: Path) -> None:
     assert verify_integrity(open_folder(output)).count_by_kind["chains_without_head"] == 0
     database(output, f"DELETE FROM heads WHERE case_id = '{OTHER}'")
     assert verify_integrity(open_folder(output)).count_by_kind["chains_without_head"] == 1
+
+
+def test_a_chain_that_is_taken_away_with_the_database_is_missed(output: Path) -> None:
+    for path in (*(output / "changes").iterdir(), *output.glob("evalkit.sqlite*")):
+        path.unlink()
+    assert any(name.startswith("changes/") for name in named(output))
 
 
 def test_what_was_purged_is_no_fault_and_stays_verified(output: Path) -> None:

@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -156,12 +156,11 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
             faults += _check_against_export(output_folder, index, earlier_export_path)
         chain = read_chain(output_folder)
         comparison = compare_with_chain(output_folder, chain, (row["doc_id"] for row in index.list_documents()))
-        if (head := index.review_heads.find(CHANGES_HEAD_ID)) and not is_link_unchanged(
-            output_folder, head.revision, head.sha256
-        ):
-            chain.faults.append(
-                (change_link_file_name(head.revision), "it was changed after it was recorded, or is missing")
-            )
+        chain.faults += [
+            (change_link_file_name(number), "it was changed after it was recorded, or is missing")
+            for number, sha256 in _list_known_links(output_folder, index)
+            if not is_link_unchanged(output_folder, number, sha256)
+        ]
         faults += _list_chain_faults(chain, comparison, {fault.file for fault in faults})
     chain_ids = output_folder.list_subfolder_names(REVIEWS_FOLDER)
     count_by_kind = {
@@ -184,6 +183,16 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
     return IntegrityReport(count_by_kind, tuple(faults), notes)
 
 
+def _list_known_links(output_folder: OutputFolder, index: OutputIndex) -> list[tuple[int, str]]:
+    """List number and SHA-256 of the links that the database and the records of runs name."""
+    head = index.review_heads.find(CHANGES_HEAD_ID)
+    links = {(head.revision, head.sha256)} if head else set()
+    with suppress(StoreError):  # a damaged record is a fault of its own
+        sessions = [session for record in read_run_records(output_folder) for session in record.sessions]
+        links |= {link for session in sessions if (link := session.times.get("newest_link"))}
+    return sorted(links)
+
+
 def _list_chain_faults(
     chain: ChainState, comparison: ChainComparison, faulty_names: Collection[str]
 ) -> Iterator[IntegrityFault]:
@@ -199,6 +208,8 @@ def _run_check_as_faults(file_name: str, check: Callable[[], Iterable[IntegrityF
         yield from check()
     except EvalkitError as error:
         yield IntegrityFault(file_name, error.message, error.remedy)
+    except (ValueError, TypeError, LookupError, AttributeError):  # each record can be read, but another's was put here
+        yield IntegrityFault(file_name, "it contradicts other records of its case", _RESTORE_REMEDY)
 
 
 def _check_each(
