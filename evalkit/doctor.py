@@ -34,7 +34,10 @@ from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, rend
 from evalkit.pipeline.run_history import read_run_records
 from evalkit.settings import LOCAL_EXECUTOR, Settings
 from evalkit.store import (
+    RESULTS_FOLDER,
+    SQLITE_FILE,
     check_and_describe_database,
+    is_sqlite_missing,
     measure_database_clock_skew,
     open_output_folder,
     parse_output_location,
@@ -97,9 +100,7 @@ def run_doctor_checks(settings: Settings, *, asks_models: bool = False) -> list[
         _run_check("output folder", partial(_describe_output_folder, settings.output)),
         _run_check("temporary folder", partial(_describe_disk, "temporary folder", Path(tempfile.gettempdir()))),
         _run_check("clock", partial(_describe_clock, settings)),
-        _run_check(
-            "database", lambda: check_and_describe_database(open_output_folder(settings.output, settings.database))
-        ),
+        _run_check("database", partial(_describe_database, settings)),
     ]
 
 
@@ -314,6 +315,14 @@ def _describe_disk(check_name: str, folder: Path) -> DoctorCheck:
         f"{folder}, {free_bytes / 2**30:.0f} GiB free{files_note}",
         "Free some space on this disk." if has_room_for_files else "Remove files that are not needed on this disk.",
     )
+
+
+def _describe_database(settings: Settings) -> str | DoctorCheck:
+    output_folder = open_output_folder(settings.output, settings.database)
+    description = check_and_describe_database(output_folder)
+    if is_sqlite_missing(output_folder) and output_folder.list_json_files(RESULTS_FOLDER):
+        return DoctorCheck("database", False, f"{SQLITE_FILE} is missing", "Run `evalkit reindex`.")
+    return description
 
 
 def _describe_clock(settings: Settings) -> str | DoctorCheck:

@@ -36,8 +36,10 @@ from evalkit.store import (
     PACKETS_FOLDER,
     RESULTS_FOLDER,
     REVIEWS_FOLDER,
+    SQLITE_FILE,
     OutputFolder,
     OutputIndex,
+    is_sqlite_missing,
     migrate_sqlite_to_postgresql,
     packet_file_name,
     result_file_name,
@@ -128,7 +130,7 @@ class IndexDifferences:
     def __len__(self) -> int:
         return sum(len(getattr(self, name)) for name in _COUNTED_DIFFERENCES)
 
-    def describe(self, unreadable_count: int, *, is_stored: bool) -> str:
+    def describe(self, unreadable_count: int, *, is_stored: bool, is_missing: bool) -> str:
         """Say in counts what was different, and what became of it."""
         if self.is_index_empty:
             text = f"the index was rebuilt from {format_count(len(self.unindexed_cases), 'packet')} and {format_count(len(self.unindexed_results), 'result')}"
@@ -144,6 +146,8 @@ class IndexDifferences:
             text += ". Restore sme_packets/ from a backup, or run the documents again"
         if unreadable_count:
             text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them"
+        if is_missing:
+            return f"{SQLITE_FILE} is missing: {text}. Run `evalkit reindex` to write a new one"
         return text if is_stored else f"{text}. The database was left as it is: `evalkit reindex` writes the index"
 
 
@@ -184,7 +188,8 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
             remaining = IndexDifferences.find(output_folder, index)
             differences = replace(differences, lost_cases=differences.lost_cases | remaining.lost_cases)
             unreadable_count = len(remaining.unindexed_cases) + len(remaining.unindexed_results)
-            log.warning("%s", differences.describe(unreadable_count, is_stored=not read_only))
+            is_missing = is_sqlite_missing(output_folder)
+            log.warning("%s", differences.describe(unreadable_count, is_stored=not read_only, is_missing=is_missing))
         if read_only:
             index.refuse_changes()
     except BaseException:

@@ -84,7 +84,7 @@ class LocalOutputFolder(OutputFolder):
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
 
     @override
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
@@ -93,7 +93,7 @@ class LocalOutputFolder(OutputFolder):
         except OSError as error:
             if subfolder is not None and isinstance(error, FileNotFoundError):
                 return set()
-            raise _build_store_error(subfolder or str(self.root), error) from error
+            raise _build_store_error(self.root, subfolder or "", error) from error
 
     @override
     def list_json_files(self, subfolder: str) -> list[str]:
@@ -113,7 +113,7 @@ class LocalOutputFolder(OutputFolder):
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise _build_store_error(subfolder, error) from error
+            raise _build_store_error(self.root, subfolder, error) from error
 
     @override
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
@@ -137,7 +137,7 @@ class LocalOutputFolder(OutputFolder):
                 remedy="Restore the file from a backup.",
             ) from error
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
 
     @override
     def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
@@ -154,7 +154,7 @@ class LocalOutputFolder(OutputFolder):
                             status.st_size, f"{status.st_ino}-{status.st_mtime_ns}"
                         )
         except OSError as error:
-            raise _build_store_error(subfolder or str(self.root), error) from error
+            raise _build_store_error(self.root, subfolder or "", error) from error
         return versions
 
     @override
@@ -165,7 +165,7 @@ class LocalOutputFolder(OutputFolder):
         except FileNotFoundError as error:
             raise NotFound(f"{name} does not exist", code="STORE-NOT-FOUND", remedy="Try again.") from error
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
 
     @override
     def get_modification_time(self, name: str) -> float | None:
@@ -174,7 +174,7 @@ class LocalOutputFolder(OutputFolder):
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
 
     def list_symlinks(self) -> list[str]:
         """List all symbolic links in the output folder and its subfolders, sorted."""
@@ -201,7 +201,7 @@ class LocalOutputFolder(OutputFolder):
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
         return True
 
     @override
@@ -220,7 +220,7 @@ class LocalOutputFolder(OutputFolder):
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
         return removed_names
 
     def remove_old_temp_files(self, written_before: float) -> None:
@@ -264,7 +264,7 @@ class LocalOutputFolder(OutputFolder):
         try:
             lock_fd = self._open_lock_file(SAVE_LOCK_FILE)
         except OSError as error:
-            raise _build_store_error(SAVE_LOCK_FILE, error) from error
+            raise _build_store_error(self.root, SAVE_LOCK_FILE, error) from error
         try:
             fcntl.flock(lock_fd, fcntl.LOCK_EX if for_backup else fcntl.LOCK_SH)
             yield
@@ -351,7 +351,7 @@ class LocalOutputFolder(OutputFolder):
                     with suppress(FileNotFoundError):
                         os.unlink(temp_name, dir_fd=temp_folder_fd)
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
 
 
 def require_local_folder(output_folder: OutputFolder) -> LocalOutputFolder:
@@ -473,18 +473,19 @@ def _pack_flock(lock_type: int, start: int, length: int) -> bytes:
     )  # struct flock; a length of 0 means up to the end of the file
 
 
-def _build_store_error(name: str, error: OSError) -> StoreError:
+def _build_store_error(root: Path, name: str, error: OSError) -> StoreError:
+    path = root / name
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return StoreError(
-            f"{name} would be written through a link, or its folder is a file",
+            f"{path} would be written through a link, or its folder is a file",
             code="STORE-LINK",
             remedy="Nothing below the output folder may be a link: to use another disk, move the whole folder.",
         )
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return StoreError(
-        f"{name} could not be read or written ({error.strerror or type(error).__name__})",
+        f"{path} could not be read or written ({error.strerror or type(error).__name__})",
         code="STORE-FULL" if is_full else "STORE-FAILED",
-        remedy="Free some disk space and run the command again: finished documents are kept."
+        remedy="Free some disk space and run the command again: what was saved before is kept."
         if is_full
         else "Correct the folder's permissions, or choose another folder with --output.",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -332,7 +333,9 @@ def test_a_purge_leaves_who_decided_when_and_no_name(output: Path) -> None:
 def test_the_commands(output: Path, tmp_path: Path) -> None:
     whole = evalkit_command("audit", "verify", "--output", output)
     assert whole.returncode == 0, whole
-    assert "0 faults" in whole.stdout
+    assert whole.stdout.startswith("0 faults: ")
+    assert not re.search(r"[:,] 0 ", whole.stdout)
+    assert re.search(r"\b1 run\b", whole.stdout)
     table = evalkit_command("audit", "export", "--output", output, "--to", tmp_path / "d.csv")
     assert table.returncode == 0, table
     with (tmp_path / "d.csv").open() as rows:
