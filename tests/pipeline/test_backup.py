@@ -293,15 +293,16 @@ def test_one_damaged_file_of_a_backup_is_singular(output: Path, target: Path) ->
         check_backup(backup)
 
 
-def test_records_of_another_folder_are_refused(output: Path, target: Path, restored: Path, tmp_path: Path) -> None:
-    shutil.copytree(output, tmp_path / "other")
+def test_records_of_parted_histories_are_united(output: Path, target: Path, restored: Path, tmp_path: Path) -> None:
+    """A folder was lost after a purge, restored without its record, and another document was purged there."""
+    lost = Path(shutil.copytree(output, tmp_path / "lost"))
+    purge(open_folder(lost), [OTHER], purged_at=LATER)
     purge(open_folder(output), [DOC], purged_at=LATER)
     backup = backed_up(output, target)
-    for doc_id in (OTHER, DOC):
-        purge(open_folder(tmp_path / "other"), [doc_id], purged_at=LATER)
-    with pytest.raises(UsageError, match="do not continue"):
-        restore(backup, restored, purged=tmp_path / "other")
-    assert not restored.exists()
+    summary = restore(backup, restored, purged=lost, clock=later)
+    assert (summary.purged, summary.purge_records) == (1, 2)
+    assert not [path for path in restored.rglob("*") if OTHER in path.name or DOC in path.name]
+    assert verify_integrity(open_folder(restored)).faults == ()
 
 
 def test_lost_folder_without_purges_has_no_records(output: Path, target: Path, restored: Path, tmp_path: Path) -> None:
