@@ -158,7 +158,7 @@ def test_stains_in_a_sentence() -> None:
 
 
 def test_a_stain_is_no_part_of_another_word() -> None:
-    text = "The ERCP was positive. PRAME: positive. The patient remains positive per telephone."
+    text = "The ERCP was positive. PRIMER: positive. The patient remains positive per telephone."
     assert values("pathology", "ihcMarkers", ClinicalReport(document(text).pages), again=True) == {}
 
 

@@ -313,7 +313,7 @@ def _read_labelled_institutions(
     excluded_pattern = get_pattern("institution_never")
     for line, start, end in find_labelled_text(field.model_copy(update={"labels": tuple(labels)}), report, False):
         label = re.split(r"\s{3,}", line.page.text[line.start : start].strip(" :-•\t"))[-1]
-        if label.lower() not in labels and line.kind != "row":
+        if label.lower() not in labels and (line.kind != "row" or line.column_headers):
             continue  # not a label, but the same word within a sentence
         words = get_pattern("sentence_end").split(line.page.text[start:end], maxsplit=1)[0]
         words = re.split(r"\t|,\s*(?=\d)", words)[0].strip(" :,-")

@@ -338,7 +338,7 @@ def read_lab_results(
             yield from row_readings
             continue
         whole_line_match = get_pattern("lab_line").fullmatch(line.text.replace("\t", " "))
-        if line.kind == "row" and not whole_line_match:
+        if line.kind == "row" and not (whole_line_match and "\t" not in line.text[: whole_line_match.start("value")]):
             continue
         pattern = (
             get_pattern("corrected_result")
@@ -396,4 +396,5 @@ def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedCli
 
 
 def _clean_test_name(text: str) -> str:
-    return re.sub(r"(?i)^(?:and|cbc|the)\s+", "", " ".join(text.split())).strip(" .,:;-")[:60]
+    name = re.sub(r"(?i)^(?:(?:and|cbc|the|corrected)\s+)+|\s+(?:from|on|in) an? (?:new|fresh|second) .*", "", " ".join(text.split()))
+    return name.strip(" .,:;-")[:60]
