@@ -396,5 +396,9 @@ def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedCli
 
 
 def _clean_test_name(text: str) -> str:
-    name = re.sub(r"(?i)^(?:(?:and|cbc|the|corrected)\s+)+|\s+(?:from|on|in) an? (?:new|fresh|second) .*", "", " ".join(text.split()))
+    name = re.sub(
+        r"(?i)^(?:(?:and|cbc|the|corrected)\s+)+|\s+(?:from|on|in) an? (?:new|fresh|second) .*",
+        "",
+        " ".join(text.split()),
+    )
     return name.strip(" .,:;-")[:60]
