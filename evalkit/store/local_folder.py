@@ -160,7 +160,7 @@ class LocalOutputFolder(OutputFolder):
     @override
     def read_listed_file(self, name: str) -> bytes:
         try:
-            with open_regular_file(f"{self.root}/{name}", _MAX_FILE_BYTES) as file:
+            with open_regular_file(f"{self.root}/{name:s}", _MAX_FILE_BYTES) as file:
                 return file.read()
         except FileNotFoundError as error:
             raise NotFound(f"{name} does not exist", code="STORE-NOT-FOUND", remedy="Try again.") from error

@@ -531,3 +531,17 @@ def test_without_a_split_no_shares_are_told(output: Output, tmp_path: Path) -> N
     told: list[Any] = []
     export_ground_truth(output.root, tmp_path / "t", report_split=told.append)
     assert told == []
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (lambda root: export_ground_truth(root, None, file_format="cvs"), "Choose from jsonl, csv, parquet"),
+        (lambda root: export_ground_truth(root, None, level="pages"), "Choose from document, segment, page."),
+        (lambda root: load_ground_truth(root, "pages"), "Choose from document, segment, page."),
+    ],
+)
+def test_an_unknown_format_or_level_is_named_with_the_known(tmp_path: Path, call: Any, remedy: str) -> None:
+    with pytest.raises(UsageError, match=r"there is no (format cvs|level pages)") as raised:
+        call(tmp_path)
+    assert remedy in raised.value.remedy
