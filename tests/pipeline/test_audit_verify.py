@@ -457,7 +457,7 @@ def test_the_commands(output: Path, tmp_path: Path) -> None:
     table = evalkit_command("audit", "export", "--output", output, "--to", tmp_path / "d.csv")
     assert table.returncode == 0, table
     with (tmp_path / "d.csv").open() as rows:
-        assert len(list(csv.DictReader(rows))) == 4 + 4 + 6 + 3
+        assert len(list(csv.DictReader(rows))) == 4 + 4 + 6 + 3 + 1
     export = evalkit_command("audit", "export", "--output", output, "--to", tmp_path / "d.json")
     assert export.returncode == 0, export
     assert (tmp_path / "d.json").stat().st_mode & 0o777 == 0o600
