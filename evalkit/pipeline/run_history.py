@@ -170,11 +170,6 @@ class RunRecord(StrictRecord):
         """Time at which the first session started (ISO 8601, UTC)."""
         return self.sessions[0].times["started_at"]
 
-    @property
-    def is_closed(self) -> bool:
-        """True if the newest session ended by itself: ``documents`` is up to date."""
-        return self.sessions[-1].is_finished
-
     def summarise(self) -> dict[str, Any]:
         """Return the record for a list of runs: counts in place of documents."""
         decisions = [document.decision for document in self.documents.values()]
