@@ -175,7 +175,7 @@ async def run_documents(options: RunOptions) -> RunSummary:
         output=document_run.output_folder.root,
         monotonic_start=monotonic_start,
         by_agent=document_run.model_session.ledger.usage_by_role,
-        further_problems=document_run.supplied_inputs.problems,
+        further_problems=(*document_run.supplied_inputs.problems, *document_run.record_problems),
     )
     return replace(
         summary,
@@ -318,6 +318,7 @@ class _DocumentRun:
             started_at=self.started_at,
             fresh=options.fresh,
         )
+        self.record_problems: tuple[str, ...] = ()
         self.promotion = next(iter(find_promotions_in_force(output_folder)[-1:]), None)
         self._review_costs = ReviewCosts.from_closings(
             settings.prices, [row for row in index.list_closings() if not is_simulated_reviewer(row["reviewer"])]
@@ -355,7 +356,7 @@ class _DocumentRun:
                 is_complete=is_complete, seconds=seconds, usage_by_model=usages, seconds_by_model=seconds_by_model
             )
         except StoreError as error:  # what the run decided is stored, and still to be told
-            log.warning("The history of runs lacks this run: %s", error)
+            self.record_problems = (f"The history of runs lacks this run: {error}",)
 
     def count_finished_documents(self) -> int:
         """Count the documents that earlier runs have finished, by the index."""

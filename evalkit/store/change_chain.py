@@ -25,6 +25,7 @@ from typing import Any, Protocol
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.records import StrictRecord
+from evalkit.core.wording import format_count
 from evalkit.errors import StoreError
 from evalkit.store.canonical_json import encode_canonical_json, parse_stored_record
 from evalkit.store.file_names import (
@@ -442,7 +443,7 @@ class ChangeRecorder:
         try:
             self._append(self._pending, is_finished=is_finished)
         except StoreError as error:  # the files are written; the next run records them
-            log.warning("%d changes of files are not recorded yet: %s", len(self._pending), error)
+            log.warning("not recorded yet: %s of files. %s", format_count(len(self._pending), "change"), error)
             return
         self._recorded_in_run = set() if is_finished else self._recorded_in_run | self._pending.keys()
         self._announced = set() if is_finished else self._announced

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from typing_extensions import override
 
 from evalkit.core.safe_io import FileTooLarge, NotARegularFile, open_regular_file
-from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.errors import NotFound, StoreError, UsageError, choose_disk_remedy, is_disk_full
 from evalkit.store.change_chain import RECORDED_FILES, RECORDED_FOLDERS
 from evalkit.store.file_names import (
     NAME_PART_PATTERN,
@@ -162,7 +162,7 @@ class LocalOutputFolder(OutputFolder):
     @override
     def read_listed_file(self, name: str) -> bytes:
         try:
-            with open_regular_file(f"{self.root}/{name}", _MAX_FILE_BYTES) as file:
+            with open_regular_file(f"{self.root}/{name:s}", _MAX_FILE_BYTES) as file:
                 return file.read()
         except FileNotFoundError as error:
             raise NotFound(f"{name} does not exist", code="STORE-NOT-FOUND", remedy="Try again.") from error
@@ -248,7 +248,7 @@ class LocalOutputFolder(OutputFolder):
             raise UsageError(
                 f"the output folder {self.root} cannot be written ({error.strerror})",
                 code="OUTPUT-FOLDER",
-                remedy="Choose another folder with --output, or correct its permissions.",
+                remedy=choose_disk_remedy(error, "Choose another folder with --output, or correct its permissions."),
             ) from error
         try:
             try:
@@ -298,8 +298,8 @@ class LocalOutputFolder(OutputFolder):
             except OSError as error:
                 raise StoreError(
                     f"the output folder {self.root} cannot be written ({error.strerror})",
-                    code="STORE-FAILED",
-                    remedy="Correct the folder's permissions, or name another folder.",
+                    code="STORE-FULL" if is_disk_full(error) else "STORE-FAILED",
+                    remedy=choose_disk_remedy(error, "Correct the folder's permissions, or name another folder."),
                 ) from error
             yield
 
@@ -486,13 +486,10 @@ def _build_store_error(root: Path, name: str, error: OSError) -> StoreError:
             code="STORE-LINK",
             remedy="Nothing below the output folder may be a link: to use another disk, move the whole folder.",
         )
-    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return StoreError(
         f"{path} could not be read or written ({error.strerror or type(error).__name__})",
-        code="STORE-FULL" if is_full else "STORE-FAILED",
-        remedy="Free some disk space and run the command again: what was saved before is kept."
-        if is_full
-        else "Correct the folder's permissions, or choose another folder with --output.",
+        code="STORE-FULL" if is_disk_full(error) else "STORE-FAILED",
+        remedy=choose_disk_remedy(error, "Correct the folder's permissions, or choose another folder with --output."),
     )
 
 

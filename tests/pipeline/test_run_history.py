@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from places import in_bucket, open_folder
 
 import evalkit
-from evalkit.errors import NotFound, RunStopped, UsageError
+from evalkit.errors import NotFound, RunStopped, StoreError, UsageError
 from evalkit.evaluation import study
 from evalkit.pipeline import extract
 from evalkit.pipeline.audit.verify import verify_integrity
@@ -205,6 +205,22 @@ def test_a_run_that_stops_records_what_it_decided(inbox: Path, tmp_path: Path, m
     evalkit.run(inbox, output=output, name="stopped")
     record = find_run_record(open_folder(output), "stopped")
     assert ([session.is_complete for session in record.sessions], len(record.documents)) == ([False, True], 2)
+
+
+def test_run_whose_history_cannot_be_written_fails_and_is_completed(
+    inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full", code="STORE-FULL", remedy="Make room.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("evalkit.pipeline.run_history.RunRecorder.finish", fail)
+        summary = evalkit.run(inbox, output=tmp_path / "output", name="one")
+    assert (summary.exit_status, len(summary.problems), summary.failed) == (1, 1, [])
+    assert "the disk is full. Make room." in summary.problems[0]
+    assert evalkit.run(inbox, output=tmp_path / "output", name="one").exit_status == 0
+    record = find_run_record(open_folder(tmp_path / "output"), "one")
+    assert (record.is_closed, len(record.documents)) == (True, 2)
 
 
 def test_results_of_an_older_evalkit_are_kept_too(inbox: Path, tmp_path: Path) -> None:
