@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -148,7 +148,8 @@ def iterate_record_files(output_folder: OutputFolder) -> Iterator[tuple[str, byt
 
 def compute_folder_digests(output_folder: OutputFolder, hasher: FileNameHasher) -> FolderDigests:
     """Compute the digests of an output folder as it is now. UsageError, StoreError."""
-    files, entries, silver_probabilities = {}, {}, {}
+    files, silver_probabilities = {}, {}
+    entries: dict[str, tuple[str, ...]] = {}
     for name, content in iterate_record_files(output_folder):
         files[hasher.hash_file_name(name)] = compute_file_digest(content)
         if _GROWING_PATTERN.fullmatch(name):
@@ -180,7 +181,7 @@ def _hash_entries(hasher: FileNameHasher, name: str, content: bytes) -> dict[str
     rows_by_name: dict[str, list[Any]] = {name: []}
     with suppress(ValueError, AttributeError, RecursionError):
         for table_name, table in json.loads(content).items():
-            items = table.items() if isinstance(table, dict) else ()
+            items: Iterable[tuple[Any, Any]] = table.items() if isinstance(table, dict) else ()
             if table_name == "sessions":
                 items = ((number, row) for number, row in enumerate(table) if "finished_at" in row["times"])
             for key, value in items if table_name != "inputs" else ():  # a purge changes inputs
