@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from evalkit.core.document_cache import keep_results
-from evalkit.errors import StoreError, UsageError
+from evalkit.errors import StoreError, UsageError, choose_disk_remedy
 from evalkit.evaluation.exports.content import ExportOptions, collect_content
 from evalkit.evaluation.exports.export_folder import is_earlier_export
 from evalkit.evaluation.exports.formats import EXPORT_FORMATS, ExportFormatName
@@ -79,7 +79,7 @@ def export_ground_truth(
         raise UsageError(
             f"{to} cannot be written ({error.strerror or type(error).__name__})",
             code="EXPORT",
-            remedy="Give another file or folder to write.",
+            remedy=choose_disk_remedy(error, "Give another file or folder to write."),
         ) from error
     if content.problems:
         raise StoreError(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -390,6 +392,24 @@ def test_what_cannot_be_written_is_one_error(output: Output, tmp_path: Path, fil
         with pytest.raises(UsageError):
             export_ground_truth(output.root, place, file_format=file_format)
     assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize("file_format", [*FORMATS, "labelstudio", "fhir"])
+def test_full_disk_is_told_with_its_remedy(
+    output: Output, tmp_path: Path, file_format: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "replace", fail)
+    monkeypatch.setattr(os, "rename", fail)
+    with pytest.raises(UsageError, match=r"exported cannot be written.*No space left") as told:
+        export_ground_truth(output.root, place / "exported", file_format=file_format)
+    assert told.value.remedy.startswith("Free some disk space")
+    assert not list(place.iterdir())
 
 
 def test_a_link_is_followed(output: Output, tmp_path: Path) -> None:
