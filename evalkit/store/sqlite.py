@@ -192,10 +192,10 @@ def _create_database_file(path: Path) -> None:
 def _publish_database_file(temp_path: Path, path: Path) -> None:
     """Give the new database its name, unless another process just published one.
 
-    The log of a database that is gone is removed before, because SQLite would mix the two; the lock makes sure that it is
-    not the log of one that another process has published meanwhile.
+    The log of a database that is gone is removed before, because SQLite would mix the two; the folder is locked, so that it
+    is not the log of one that another process has published meanwhile.
     """
-    lock_fd = os.open(temp_path.parent / "database.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    lock_fd = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock_fd, fcntl.LOCK_EX)
         if not os.path.lexists(path):

@@ -86,7 +86,7 @@ def test_a_run_records_what_it_was(inbox: Path, supplied: Path, tmp_path: Path) 
     output = tmp_path / "output"
     evalkit.run(inbox, output=output, name="supplied", classifications=supplied, profile="lean")
     (record,) = read_run_records(open_folder(output))
-    assert (record.name, record.number, record.is_named, record.is_closed) == ("supplied", 1, True, True)
+    assert (record.name, record.number, record.is_named, record.sessions[-1].is_finished) == ("supplied", 1, True, True)
     assert record.inputs == RunInputs(paths=(str(inbox),), classifications=str(supplied))
     assert record.settings["profile"] == "lean"
     assert record.settings["models"]["default"] == "embedded"
@@ -186,7 +186,7 @@ def test_results_of_a_killed_run_are_kept(inbox: Path, tmp_path: Path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr("evalkit.pipeline.run_history.RunRecorder.finish", lambda *_, **__: None)
         killed = evalkit.run(inbox, output=output).run
-    assert not find_run_record(open_folder(output), killed).is_closed
+    assert not find_run_record(open_folder(output), killed).sessions[-1].is_finished
     assert not verify_integrity(open_folder(output)).faults
     evalkit.run(inbox, output=output, name="next", profile="lean")
     assert list_kept_files(output) == [f"{killed}/results/quest_cbc.json", f"{killed}/results/{DOC}.json"]
@@ -201,7 +201,7 @@ def test_a_run_that_stops_records_what_it_decided(inbox: Path, tmp_path: Path, m
     with pytest.raises(RunStopped):
         evalkit.run(inbox, output=output, name="stopped", workers=1, on_progress=stop)
     record = find_run_record(open_folder(output), "stopped")
-    assert (record.is_closed, record.sessions[0].is_complete, len(record.documents)) == (True, False, 1)
+    assert (record.sessions[-1].is_finished, record.sessions[0].is_complete, len(record.documents)) == (True, False, 1)
     evalkit.run(inbox, output=output, name="stopped")
     record = find_run_record(open_folder(output), "stopped")
     assert ([session.is_complete for session in record.sessions], len(record.documents)) == ([False, True], 2)
