@@ -56,16 +56,28 @@ class FilePerson:
 
         SAME comes before DIFFERENT, and DIFFERENT before CANNOT_TELL; then more agreeing facts decide.
         """
-        distinct_pages = {
-            tuple((identifier.kind, identifier.value) for identifier in own_page.identifiers): own_page
-            for own_page in self.pages
-        }
-        comparisons = [compare_page_patients(own_page, page) for own_page in distinct_pages.values()]
         return max(
-            comparisons,
+            (compare_page_patients(own_page, page) for own_page in self._list_distinct_pages()),
             key=lambda comparison: (-list(SamePersonVerdict).index(comparison.relation), len(comparison.agreeing)),
             default=PersonComparison(SamePersonVerdict.CANNOT_TELL),
         )
+
+    def is_other_by_name(self, page: PagePatientIdentity) -> bool:
+        """Return True if a page's name is none of this person's, and no fact but the sex agrees."""
+        distinct_pages = self._list_distinct_pages()
+        comparisons = [compare_page_patients(own_page, page) for own_page in distinct_pages]
+        agreeing = {fact.fact for comparison in comparisons for fact in comparison.agreeing}
+        differing = [fact.fact for comparison in comparisons for fact in comparison.differing]
+        name_count = sum(any(fact.kind == "patient" for fact in own_page.identifiers) for own_page in distinct_pages)
+        return 0 < name_count == differing.count("name") and agreeing <= {"sex"}
+
+    def _list_distinct_pages(self) -> list[PagePatientIdentity]:
+        """List a page for each set of facts that this person's pages state."""
+        pages_by_facts = {
+            tuple((identifier.kind, identifier.value) for identifier in own_page.identifiers): own_page
+            for own_page in self.pages
+        }
+        return list(pages_by_facts.values())
 
 
 def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:
@@ -105,9 +117,10 @@ def compare_page_patients(left: PagePatientIdentity, right: PagePatientIdentity)
 def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
     """Group pages with patient facts by person, in the order of first appearance.
 
-    Only pages that identify their patient without other pages start groups (if there is no such page, all do). Every
-    other page joins the group with which most of its facts agree. Without such a group, it joins the group of the nearest
-    page before it (or else behind it), because nothing shows that it is another person's.
+    Only pages that identify their patient without other pages start groups (if there is no such page, all do), and pages
+    with a name that no page of the others has. Every other page joins the group with which most of its facts agree.
+    Without such a group, it joins the group of the nearest page before it (or else behind it), because nothing shows that
+    it is another person's.
     """
     return _group_identities(map(get_page_patient_identity, pages))
 
@@ -123,7 +136,10 @@ def _group_identities(page_identities: Iterable[PagePatientIdentity | None]) -> 
         person.pages.append(identity)
     for identity in identities if strong_pages else ():
         if not identity.is_strong:
-            (_find_agreeing_person(persons, identity) or _find_nearest_person(persons, identity)).pages.append(identity)
+            person = _find_agreeing_person(persons, identity)
+            if person is None and all(other.is_other_by_name(identity) for other in persons):
+                persons.append(person := FilePerson())
+            (person or _find_nearest_person(persons, identity)).pages.append(identity)
     for person in persons:
         person.pages.sort(key=lambda identity: identity.page_num)
     return sorted(persons, key=lambda person: person.pages[0].page_num)
@@ -202,7 +218,9 @@ def _find_same_or_likeliest_person(persons: Sequence[FilePerson], identity: Page
     open_comparisons = [
         (person, comparison)
         for person, comparison in comparisons
-        if comparison.relation is SamePersonVerdict.CANNOT_TELL and (comparison.agreeing or len(persons) == 1)
+        if comparison.relation is SamePersonVerdict.CANNOT_TELL
+        and (comparison.agreeing or len(persons) == 1)
+        and not person.is_other_by_name(identity)
     ]
     return max(open_comparisons, key=lambda pair: _count_net_agreement(pair[1]), default=(None, None))[0]
 
