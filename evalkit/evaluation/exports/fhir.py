@@ -169,15 +169,19 @@ def _cut_segments(
                 f"{bundle.doc_id!r}: the PDF and the quotes of {segment.page_range_text} are left out, because page "
                 f"{others[0]} names another patient than most of these pages"
             )
-            composition = tuple(
-                presence.model_copy(update={"top_evidence": ()}) for presence in segment.segment_composition
-            )
-            segment = segment.model_copy(update={"reasoning": "", "segment_composition": composition})
-        elif any(bundle.iter_pages(*pages)):
-            cut_pdfs[pages] = cut_pages(pdf, bundle.iter_pages(*pages))
+            segments.append(_strike_words(segment))
+            continue
         segments.append(segment)
+        if any(bundle.iter_pages(*pages)):
+            cut_pdfs[pages] = cut_pages(pdf, bundle.iter_pages(*pages))
     classification = truth.ground_truth_classification.model_copy(update={"segments": tuple(segments)})
     return truth.model_copy(update={"ground_truth_classification": classification}), cut_pdfs
+
+
+def _strike_words(segment: KeyedSegment) -> KeyedSegment:
+    """Return the segment without quotes and reasoning, which may be another patient's."""
+    composition = tuple(presence.model_copy(update={"top_evidence": ()}) for presence in segment.segment_composition)
+    return segment.model_copy(update={"reasoning": "", "segment_composition": composition})
 
 
 def _list_one_patient_pages(output_folder: OutputFolder, doc_id: str, review: Review | None) -> set[frozenset[int]]:
