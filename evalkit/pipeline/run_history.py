@@ -56,7 +56,7 @@ _ANY_VERSION = 1 << 31
 
 
 class RunInputs(StrictRecord):
-    """What a run was asked to process."""
+    """Inputs that a run was asked to process."""
 
     paths: tuple[str, ...] = ()
     """Absolute paths of the files and folders; without those of which every document was purged."""

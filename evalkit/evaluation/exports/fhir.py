@@ -97,7 +97,7 @@ def _iterate_bundles(content: ExportContent, doc_ids: list[str]) -> Iterator[Doc
 
 
 def _iterate_open_cases(content: ExportContent) -> Iterator[SMEPacket]:
-    """Iterate the cases about documents that wait for an expert, except attention checks."""
+    """Iterate the documents' cases that wait for an expert, except attention checks."""
     for opinions in iterate_base_cases(content):
         if opinions.base_packet.kind == "statement_template":
             continue
