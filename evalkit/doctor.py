@@ -34,7 +34,10 @@ from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, rend
 from evalkit.pipeline.run_history import read_run_records
 from evalkit.settings import LOCAL_EXECUTOR, Settings
 from evalkit.store import (
+    RESULTS_FOLDER,
+    SQLITE_FILE,
     check_and_describe_database,
+    is_sqlite_missing,
     measure_database_clock_skew,
     open_output_folder,
     parse_output_location,
@@ -97,9 +100,7 @@ def run_doctor_checks(settings: Settings, *, asks_models: bool = False) -> list[
         _run_check("output folder", partial(_describe_output_folder, settings.output)),
         _run_check("temporary folder", partial(_describe_disk, "temporary folder", Path(tempfile.gettempdir()))),
         _run_check("clock", partial(_describe_clock, settings)),
-        _run_check(
-            "database", lambda: check_and_describe_database(open_output_folder(settings.output, settings.database))
-        ),
+        _run_check("database", partial(_describe_database, settings)),
     ]
 
 
@@ -283,16 +284,16 @@ def _describe_output_folder(output: str) -> str | DoctorCheck:
     if folder.exists() and not folder.is_dir():
         return DoctorCheck("output folder", False, f"{folder} is not a folder", "Choose another folder with --output.")
     existing_folder = _find_existing_folder(folder)
-    found = existing_folder.stat()
+    folder_status = existing_folder.stat()
     if not os.access(existing_folder, os.R_OK | os.W_OK | os.X_OK):
         return DoctorCheck(
             "output folder", False, f"{folder} cannot be written", "Choose another folder with --output."
         )
-    if folder.exists() and found.st_uid != os.geteuid():
+    if folder.exists() and folder_status.st_uid != os.geteuid():
         remedy = "Start evalkit as the folder's owner, so that all its files belong to one user."
-        return DoctorCheck("output folder", False, f"{folder} belongs to another user ({found.st_uid})", remedy)
-    if folder.exists() and stat.S_IMODE(found.st_mode) & 0o077:
-        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+        return DoctorCheck("output folder", False, f"{folder} belongs to another user ({folder_status.st_uid})", remedy)
+    if folder.exists() and stat.S_IMODE(folder_status.st_mode) & 0o077:
+        mode = f"{stat.S_IMODE(folder_status.st_mode):04o}"
         remedy = f"Run: chmod -R go= {shlex.quote(str(folder))}"
         return DoctorCheck("output folder", False, f"{folder} is open to other users (mode {mode})", remedy)
     return _describe_disk("output folder", folder)
@@ -314,6 +315,14 @@ def _describe_disk(check_name: str, folder: Path) -> DoctorCheck:
         f"{folder}, {free_bytes / 2**30:.0f} GiB free{files_note}",
         "Free some space on this disk." if has_room_for_files else "Remove files that are not needed on this disk.",
     )
+
+
+def _describe_database(settings: Settings) -> str | DoctorCheck:
+    output_folder = open_output_folder(settings.output, settings.database)
+    description = check_and_describe_database(output_folder)
+    if is_sqlite_missing(output_folder) and output_folder.list_json_files(RESULTS_FOLDER):
+        return DoctorCheck("database", False, f"{SQLITE_FILE} is missing", "Run `evalkit reindex`.")
+    return description
 
 
 def _describe_clock(settings: Settings) -> str | DoctorCheck:

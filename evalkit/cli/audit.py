@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 from evalkit.cli.options import JsonOption, create_output_option, load_settings, open_existing_output
 from evalkit.cli.render import render_purge, render_purge_preview
 from evalkit.cli.terminal import ConsoleTable, print_blocks, print_json, print_notes, print_outcome
+from evalkit.core.wording import format_count
 from evalkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,8 +48,9 @@ def verify(
 ) -> None:
     """Check that no record was changed.
 
-    Checks the hash chains of reviews and events, and the packets, ground truth, draws and purge records. Exit status 1
-    if a record was changed or is missing. What was added or purged after a dossier is told, and is no fault.
+    Checks the hash chains of reviews, events and changed files, all files that they list, the draws of audits, and who
+    may read the files. Exit status 1 if a record was changed or is missing. What was added or purged after a dossier,
+    and names and codes that are new on the roster since an export, are told, and are no fault.
 
     Example: evalkit audit verify --against decisions_2026-01.json
     """
@@ -55,20 +58,27 @@ def verify(
 
     output_folder = open_existing_output(output)
     integrity_report = verify_integrity(output_folder, earlier_export_path=against)
-    notes: tuple[str, ...] = ()
+    notes = integrity_report.notes
     if dossier is not None:
         from evalkit.evaluation.dossier import verify_dossier
 
         verification = verify_dossier(output_folder, dossier, fault_count=len(integrity_report.faults))
         integrity_report = replace(integrity_report, faults=(*integrity_report.faults, *verification.faults))
-        notes = verification.notes
+        notes += verification.notes
     if as_json:
-        print_json(integrity_report.to_json() | ({"notes": list(notes)} if dossier is not None else {}))
+        print_json(integrity_report.to_json() | {"notes": list(notes)})
     else:
         print_notes(*(f"{fault.file}: {fault.what}. {fault.remedy}" for fault in integrity_report.faults), *notes)
-        counts = [f"{count} {name.replace('_', ' ')}" for name, count in integrity_report.count_by_kind.items()]
-        print_blocks(f"{', '.join(counts)}: {len(integrity_report.faults)} faults")
+        fault_count = format_count(len(integrity_report.faults), "fault")
+        counts = [_format_kind_count(*item) for item in integrity_report.count_by_kind.items() if item[1]]
+        print_blocks(": ".join(filter(None, [fault_count, ", ".join(counts)])))
     raise typer.Exit(1 if integrity_report.faults else 0)
+
+
+def _format_kind_count(kind: str, count: int) -> str:
+    """Format a count of records: ``1 chain without head``, ``2 recorded files``."""
+    words = kind.replace("_", " ")
+    return f"{count} {words if count != 1 else re.sub('s(?= |$)', '', words)}"
 
 
 @audit.command()

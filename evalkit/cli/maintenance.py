@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib.resources import files
 from pathlib import Path
 from pkgutil import resolve_name
@@ -18,6 +19,7 @@ from evalkit.cli.options import (
 )
 from evalkit.cli.render import render_doctor_checks
 from evalkit.cli.terminal import print_json, print_notes, print_outcome
+from evalkit.core.wording import format_count
 from evalkit.errors import UsageError
 
 
@@ -40,7 +42,7 @@ def samples(
             remedy="Choose a folder that you may write to.",
         ) from error
     names = [path.name for path in sample_paths]
-    text = f"{len(names)} files written to {folder}"
+    text = f"{format_count(len(names), 'file')} written to {folder}"
     print_outcome([text], lambda: {"folder": str(folder), "documents": names}, as_json=as_json)
 
 
@@ -161,7 +163,7 @@ def reindex(
     from evalkit.review.index_rebuild import reindex as rebuild
 
     documents, cases = rebuild(open_existing_output(output))
-    text = f"{documents} documents and {cases} cases indexed"
+    text = f"{format_count(documents, 'document')} and {format_count(cases, 'case')} indexed"
     print_outcome([text], lambda: {"documents": documents, "cases": cases}, as_json=as_json)
 
 
@@ -210,7 +212,7 @@ def backup(
     summary = back_up(open_existing_output(output), target)
     for name in summary.left_out:
         print_notes(f"{name} is a link, and was left out: `evalkit audit verify` names all such files")
-    text = f"{summary.files} files ({summary.bytes:,} bytes) backed up to {summary.path}; {summary.linked} unchanged"
+    text = f"{format_count(summary.files, 'file')} ({summary.bytes:,} bytes) backed up to {summary.path}; {summary.linked} unchanged"
     print_outcome([text], lambda: vars(summary), as_json=as_json)
 
 
@@ -241,7 +243,7 @@ def restore(
     path = find_backup(source)
     if check:
         manifest = check_backup(path)
-        text = f"{path} is intact: {len(manifest.files)} files of {manifest.made_at}"
+        text = f"{path} is intact: {format_count(len(manifest.files), 'file')} of {manifest.made_at}"
         print_outcome(
             [text],
             lambda: {"backup": str(path), "made_at": manifest.made_at, "files": len(manifest.files)},
@@ -249,9 +251,13 @@ def restore(
         )
         return
     summary = restore_backup(path, load_settings(output=output).output, purged=purged)
-    text = f"{summary.files} files of {summary.made_at} restored to {summary.path}"
-    print_notes(
-        f"{summary.purged} documents that were purged after the backup were deleted again",
-        "a purge that neither a later backup nor --purged records is undone: repeat it",
-    )
+    text = f"{format_count(summary.files, 'file')} of {summary.made_at} restored to {summary.path}"
+    if summary.purged:
+        print_notes(f"{format_count(summary.purged, 'document')} purged after the backup: deleted again")
+    if purged is None:
+        print_notes(
+            f"If you purged {'other ' * bool(summary.purged)}documents after {summary.made_at[11:16]} UTC on "
+            f"{summary.made_at[:10]}, purge them again, or name the old folder with --purged."
+        )
+    print_notes(f"Next, check the records: evalkit audit verify --output {shlex.quote(summary.path)}")
     print_outcome([text], lambda: vars(summary), as_json=as_json)

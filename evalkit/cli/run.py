@@ -182,7 +182,10 @@ def _record_monitoring(
             new_events = list(monitored_study.events[len(study.events) :])
             if with_certificates:
                 new_events += record_certificate_changes(output_folder, monitored_study, now, settings)
-    except EvalkitError as error:  # the documents are finished; the next run records the certificates
+    except EvalkitError as error:
+        if error.code == "OUTPUT-FOLDER" and not with_certificates:
+            raise  # before the run, which could not write either
+        # The documents are finished; the next run records the certificates.
         print_notes(f"brakes and certificates not recorded: {error}")
         return None
     for event in new_events:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from evalkit.core.clocks import format_zulu, utc_now
 from evalkit.core.records import LazyStrictRecord
+from evalkit.core.wording import format_count
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store import (
     PATIENT_SALT_FILE,
@@ -160,8 +161,11 @@ def is_of_same_origin(backup: Path, output_folder: OutputFolder) -> bool:
 
 
 def read_manifest(backup: Path) -> BackupManifest:
-    """Read a backup's manifest. StoreError if it is damaged, or of a newer evalkit."""
-    return read_record(LocalOutputFolder(backup), _MANIFEST_FILE, BackupManifest)
+    """Read a backup's manifest. StoreError if missing, damaged or of a newer evalkit."""
+    try:
+        return read_record(LocalOutputFolder(backup), _MANIFEST_FILE, BackupManifest)
+    except NotFound:
+        raise _build_backup_error(backup, f"has no {_MANIFEST_FILE}: it is incomplete or damaged") from None
 
 
 def require_intact_files(backup: Path, files: Mapping[str, BackedUpFile]) -> None:
@@ -173,10 +177,18 @@ def require_intact_files(backup: Path, files: Mapping[str, BackedUpFile]) -> Non
 
 def build_damage_error(backup: Path, names: Sequence[str]) -> StoreError:
     """Build the error for a backup in which these files are not what was backed up."""
+    count = format_count(len(names), "file")
+    return _build_backup_error(backup, f"has {count} missing, changed or added, such as {names[0]}")
+
+
+def _build_backup_error(backup: Path, problem: str) -> StoreError:
+    """Build the error for a damaged backup; it names the newest other one beside it."""
+    others = [path for path in list_backups(backup.absolute().parent) if path.name != backup.name]
+    hint = f", such as {others[-1]}" if others else ""
     return StoreError(
-        f"{len(names)} files of the backup {backup} are missing, were changed or do not belong there, such as {names[0]}",
+        f"the backup {backup} {problem}",
         code="BACKUP-DAMAGED",
-        remedy="Use another backup, and check this disk: a healthy disk keeps what was written to it.",
+        remedy=f"Use another backup{hint}, and check this disk: a healthy disk keeps what was written to it.",
     )
 
 

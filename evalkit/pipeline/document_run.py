@@ -55,7 +55,7 @@ from evalkit.pipeline.options import RunOptions, resolve_settings
 from evalkit.pipeline.patient_roster import build_patient_expectation
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_estimate import RunEstimate
-from evalkit.pipeline.run_history import ModelUsage, RunInputs, begin_or_continue_run
+from evalkit.pipeline.run_history import AuditDraw, ModelUsage, RunInputs, begin_or_continue_run
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
 from evalkit.pipeline.run_summary import DocumentSummary, RunSummary, RunTimings, summarise_failure, summarise_result
 from evalkit.pipeline.sample_draws import (
@@ -333,6 +333,14 @@ class _DocumentRun:
                 for doc_id, row in row_by_doc_id.items()
                 if row["decision"] == Decision.AUTO_ACCEPT.value
             ),
+        )
+        self.recorder.audit_draw = AuditDraw(
+            seed=settings.audit_seed,
+            rate_start=settings.audit_rate_start,
+            rate=settings.audit_rate,
+            target=settings.audit_target,
+            completed_audits=self._completed_audits,
+            mean_risk_deviation=self._mean_risk_deviation,
         )
 
     def record_session(self, seconds: float, *, is_complete: bool) -> None:

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from itertools import count, takewhile
+from pathlib import Path, PurePath
 
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.errors import UsageError
@@ -26,7 +27,7 @@ from evalkit.pipeline.backup import (
     read_manifest,
     require_intact_files,
 )
-from evalkit.pipeline.purge import find_restored_purged_doc_ids, purge
+from evalkit.pipeline.purge import PurgeRecord, find_restored_purged_doc_ids, parse_purge_record, purge
 from evalkit.store import (
     PURGE_RECORDS_FOLDER,
     LocalOutputFolder,
@@ -111,8 +112,8 @@ def restore(
         os.sync()
         require_intact_files(aside, manifest.files)
         restored = LocalOutputFolder(aside / FILES_FOLDER)
-        record_count = _add_newer_purge_records(restored, backup, purged)
-        doc_ids = find_restored_purged_doc_ids(restored) if record_count else []
+        record_count, other_records = _add_newer_purge_records(restored, backup, purged)
+        doc_ids = find_restored_purged_doc_ids(restored, other_records) if record_count else []
         purged_documents = purge(restored, doc_ids, purged_at=format_iso_seconds(clock())) if doc_ids else []
         publish_folder(restored.root, root)
     return RestoreSummary(
@@ -145,22 +146,20 @@ def _parse_target(output: Path | str) -> Path:
     return root
 
 
-def _add_newer_purge_records(restored: LocalOutputFolder, backup: Path, purged: Path | None) -> int:
-    """Add the records of purges that are newer than the backup; return the number of all.
+def _add_newer_purge_records(
+    restored: LocalOutputFolder, backup: Path, purged: Path | None
+) -> tuple[int, list[PurgeRecord]]:
+    """Add the records of purges that continue the backup's; return the number of all, and those of other histories.
 
-    UsageError if the records that were found are not those of this folder.
+    Histories part where a folder was lost after a purge that no backup has, and restored without its record.
     """
     own_records = [content for _, content in restored.iterate_files_recursively(PURGE_RECORDS_FOLDER)]
-    records = max((own_records, *_iterate_purge_records(restored, backup, purged)), key=len)
-    if records[: len(own_records)] != own_records:
-        raise UsageError(
-            "the newest records of purges do not continue those of the backup",
-            code="RESTORE-PURGED",
-            remedy="Keep backups of different output folders apart, and name the purged/ folder of this one.",
-        )
+    histories = [own_records, *_iterate_purge_records(restored, backup, purged)]
+    records = max((history for history in histories if history[: len(own_records)] == own_records), key=len)
     for number, content in enumerate(records[len(own_records) :], len(own_records) + 1):
         restored.write_bytes(purge_record_file_name(number), content)
-    return len(records)
+    other_records = {content for history in histories for content in history}.difference(records)
+    return len(records) + len(other_records), list(map(parse_purge_record, other_records))
 
 
 def _iterate_purge_records(restored: OutputFolder, backup: Path, purged: Path | None) -> Iterator[list[bytes]]:
@@ -170,8 +169,13 @@ def _iterate_purge_records(restored: OutputFolder, backup: Path, purged: Path | 
         if is_of_same_origin(other, restored)
     ]
     if purged is not None:
+        if not purged.is_dir():
+            raise UsageError(
+                f"{purged} is not a folder",
+                code="RESTORE-PURGED",
+                remedy="Name the lost output folder or its purged/ folder with --purged, or leave it out.",
+            )
         folders.append(purged / PURGE_RECORDS_FOLDER if (purged / PURGE_RECORDS_FOLDER).is_dir() else purged)
     for folder in folders:
-        yield [
-            path.read_bytes() for path in sorted(folder.glob("*.json"), key=lambda path: (len(path.name), path.name))
-        ]
+        paths = (folder / PurePath(purge_record_file_name(number)).name for number in count(1))
+        yield [path.read_bytes() for path in takewhile(Path.is_file, paths)]

@@ -41,7 +41,8 @@ from evalkit.store import (
     run_file_name,
 )
 
-SCHEMA_VERSION = 1
+#: Version 2 has the facts of the draw of audits.
+SCHEMA_VERSION = 2
 
 #: Hex digits that tell one set of prompts from another.
 _PROMPT_DIGITS = 4
@@ -90,13 +91,29 @@ class ModelUsage(StrictRecord):
 
 
 class SessionTimes(TypedDict, total=False):
-    """Times of a session; without ``finished_at`` it was killed, or is under way."""
+    """Times of a session; without ``finished_at`` it was killed, or is under way.
+
+    ``newest_link`` is number and SHA-256 of the newest link of the chain of changes before the record was written: who
+    removes the chain must change the record too. It is here because a link's digest follows from its time.
+    """
 
     started_at: str
     finished_at: str
+    newest_link: tuple[int, str]
     seconds: float
     seconds_by_model: dict[str, float]
     """Seconds of each model's calls, which overlap; of the built-in model, the seconds of deciding."""
+
+
+class AuditDraw(StrictRecord):
+    """What decided which accepted documents a session drew for audit."""
+
+    seed: str
+    rate_start: float
+    rate: float
+    target: int
+    completed_audits: int
+    mean_risk_deviation: float | None
 
 
 class RunSession(StrictRecord):
@@ -108,6 +125,8 @@ class RunSession(StrictRecord):
     is_complete: bool = False
     """False if the session was stopped before it had processed all documents."""
     usage_by_model: dict[str, ModelUsage] = {}
+    audit_draw: AuditDraw | None = None
+    """How the session drew audits; None for sessions of an older evalkit."""
 
 
 class StoredResult(StrictRecord):
@@ -424,6 +443,7 @@ class RunRecorder(ResultWriter):
     ) -> None:
         """``record``: the run, whose sessions do not include this one yet."""
         super().__init__(output_folder, records)
+        self.audit_draw: AuditDraw | None = None
         self._run_by_start[started_at] = self.name = record.name
         self._record = record
         self._earlier_documents = records[-1].documents if records else {}
@@ -437,7 +457,10 @@ class RunRecorder(ResultWriter):
     def write(self, file_name: str, value: Any) -> StoredResult:
         with self._lock:  # a killed run must be known too: its results name it by its start
             if not self._is_begun:
-                self._save_session(RunSession(times={"started_at": self._started_at}), self._record.documents)
+                self._save_session(
+                    RunSession(times={"started_at": self._started_at}, audit_draw=self.audit_draw),
+                    self._record.documents,
+                )
                 self._is_begun = True
         return super().write(file_name, value)
 
@@ -491,10 +514,13 @@ class RunRecorder(ResultWriter):
             decided=self._decided_count,
             is_complete=is_complete,
             usage_by_model=dict(sorted(usage_by_model.items())),
+            audit_draw=self.audit_draw,
         )
         self._save_session(session, dict(sorted(self._documents.items())))
 
     def _save_session(self, session: RunSession, documents: dict[str, RunDocument]) -> None:
+        if newest := self._output_folder.changes.append_and_get_newest():
+            session.times["newest_link"] = (newest.number, newest.sha256)
         changes = {"sessions": (*self._record.sessions, session), "documents": documents}
         save_run_record(self._output_folder, self._record.model_copy(update=changes))
 

@@ -33,15 +33,19 @@ from evalkit.review.packet import get_base_case_id
 from evalkit.review.queue import derive_closed_case_rows, derive_review_chain_heads, list_case_ids_with_packet
 from evalkit.review.write_lock import get_write_lock_key, hold_case_write_lock
 from evalkit.store import (
+    PACKETS_FOLDER,
     RESULTS_FOLDER,
     REVIEWS_FOLDER,
+    SQLITE_FILE,
     OutputFolder,
     OutputIndex,
+    is_sqlite_missing,
     migrate_sqlite_to_postgresql,
     packet_file_name,
     result_file_name,
     review_file_name,
 )
+from evalkit.store.file_names import NAME_PART_PATTERN
 
 log = logging.getLogger(__name__)
 
@@ -86,10 +90,10 @@ class IndexDifferences:
         is_empty = not indexed_cases and not decision_by_doc_id
         if isinstance(output_folder.root, str) and not is_empty:
             return cls()
-        packet_ids = {*list_case_ids_with_packet(output_folder)}
-        result_ids = {PurePath(name).stem for name in output_folder.list_json_files(RESULTS_FOLDER)}
+        packet_ids = _list_ids(output_folder, PACKETS_FOLDER, "sme_packet_")
+        result_ids = _list_ids(output_folder, RESULTS_FOLDER)
         head_by_case = {head.case_id: head.revision for head in index.review_heads.list_all()}
-        reviewed_ids = output_folder.list_file_and_folder_names(REVIEWS_FOLDER) if packet_ids else ()
+        reviewed_ids = output_folder.list_file_and_folder_names(REVIEWS_FOLDER)
         escalated_ids = {
             doc_id for doc_id, decision in decision_by_doc_id.items() if decision == Decision.ESCALATE_TO_SME.value
         }
@@ -106,7 +110,8 @@ class IndexDifferences:
             )
         return cls(
             unindexed_cases=frozenset(packet_ids - indexed_cases),
-            lost_cases=frozenset((indexed_cases | (escalated_ids & result_ids)) - packet_ids),
+            lost_cases=frozenset((indexed_cases | (escalated_ids & result_ids)) - packet_ids)
+            | {name for name in reviewed_ids - packet_ids if output_folder.has_file(review_file_name(name, 1))},
             unindexed_results=frozenset(result_ids - decision_by_doc_id.keys()),
             unindexed_reviews=frozenset(
                 case_id
@@ -125,7 +130,7 @@ class IndexDifferences:
     def __len__(self) -> int:
         return sum(len(getattr(self, name)) for name in _COUNTED_DIFFERENCES)
 
-    def describe(self, unreadable_count: int, *, is_stored: bool) -> str:
+    def describe(self, unreadable_count: int, *, is_stored: bool, is_missing: bool) -> str:
         """Say in counts what was different, and what became of it."""
         if self.is_index_empty:
             text = f"the index was rebuilt from {format_count(len(self.unindexed_cases), 'packet')} and {format_count(len(self.unindexed_results), 'result')}"
@@ -141,7 +146,19 @@ class IndexDifferences:
             text += ". Restore sme_packets/ from a backup, or run the documents again"
         if unreadable_count:
             text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them"
+        if is_missing:
+            return f"{SQLITE_FILE} is missing: {text}. Run `evalkit reindex` to write a new one"
         return text if is_stored else f"{text}. The database was left as it is: `evalkit reindex` writes the index"
+
+
+def _list_ids(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> set[str]:
+    """List the ids in a folder's file names, in no order: sorting takes longer than the rest."""
+    names = output_folder.list_file_and_folder_names(subfolder)
+    return {
+        name[len(prefix) : -len(".json")]
+        for name in names
+        if name.startswith(prefix) and name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
+    }
 
 
 #: Noun and description of each kind of difference.
@@ -171,7 +188,8 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
             remaining = IndexDifferences.find(output_folder, index)
             differences = replace(differences, lost_cases=differences.lost_cases | remaining.lost_cases)
             unreadable_count = len(remaining.unindexed_cases) + len(remaining.unindexed_results)
-            log.warning("%s", differences.describe(unreadable_count, is_stored=not read_only))
+            is_missing = is_sqlite_missing(output_folder)
+            log.warning("%s", differences.describe(unreadable_count, is_stored=not read_only, is_missing=is_missing))
         if read_only:
             index.refuse_changes()
     except BaseException:

@@ -25,6 +25,7 @@ from evalkit.store.canonical_json import (
 from evalkit.store.case_list import CaseAgeCutoffs
 from evalkit.store.database import (
     check_and_describe_database,
+    is_sqlite_missing,
     measure_database_clock_skew,
     resolve_postgresql_url,
 )
@@ -154,6 +155,7 @@ __all__ = [
     "hash_file_on_disk",
     "hold_aside_folder",
     "is_coordination_file",
+    "is_sqlite_missing",
     "kept_file_name",
     "list_numbered_files_or_raise_on_gap",
     "list_unrecognised_names",

@@ -36,6 +36,8 @@ from evalkit.store.file_names import (
     EXTRACTIONS_FOLDER,
     GROUND_TRUTH_FOLDER,
     MONITORING_FILE,
+    NAME_PART_PATTERN,
+    NEUTRAL_NAMES,
     OWN_TYPES_FILE,
     PACKETS_FOLDER,
     PATIENT_SALT_FILE,
@@ -257,6 +259,12 @@ def find_newest_number(files: RecordedFiles) -> int:
     return max((int(stem) for stem in stems if stem.isdecimal()), default=0)
 
 
+def is_link_unchanged(files: RecordedFiles, number: int, sha256: str) -> bool:
+    """Return True if the chain still has this link."""
+    name = change_link_file_name(number)
+    return files.has_file(name) and compute_recorded_digest(name, files.read_bytes(name)) == sha256
+
+
 def _read_link(files: RecordedFiles, number: int) -> NumberedLink:
     name = change_link_file_name(number)
     sha256 = compute_recorded_digest(name, files.read_bytes(name))
@@ -298,6 +306,8 @@ def compare_with_chain(files: RecordedFiles, state: ChainState, known_ids: Itera
             continue
         if recorded_digest == digest:
             comparison.recorded_count += 1
+        elif recorded_digest is None and state.newest and not state.newest.link.writers:
+            comparison.faults.append((name, "evalkit did not record that it wrote it"))
         elif recorded_digest in (None, _CHANGING) or (
             number <= state.run_link_number and is_newer(content, state.run_opened_at)
         ):
@@ -317,9 +327,11 @@ def compare_with_chain(files: RecordedFiles, state: ChainState, known_ids: Itera
 
 
 def _iterate_recorded_files(files: RecordedFiles) -> Iterator[tuple[str, bytes]]:
-    for folder in RECORDED_FOLDERS:
-        if files.has_folder(folder):
-            yield from files.iterate_files_recursively(folder)
+    for folder in filter(files.has_folder, RECORDED_FOLDERS):
+        for name, content in files.iterate_files_recursively(folder):
+            *_, file_name = parts = name.split("/")  # what others leave in folders is no record
+            if file_name not in NEUTRAL_NAMES and all(map(NAME_PART_PATTERN.fullmatch, parts)):
+                yield name, content
     for name in filter(files.has_file, RECORDED_FILES):
         yield name, files.read_bytes(name)
 
@@ -327,7 +339,7 @@ def _iterate_recorded_files(files: RecordedFiles) -> Iterator[tuple[str, bytes]]
 def is_newer(content: bytes, moment: str) -> bool:
     """Return True if the content names a time that is not before ``moment``, if that is not empty."""
     beginning = moment[:19].encode()
-    return bool(moment) and any(time_text >= beginning for time_text in _TIME_PATTERN.findall(content))
+    return bool(moment) and any(match[0] >= beginning for match in _TIME_PATTERN.finditer(content))
 
 
 class ChangeRecorder:
@@ -375,13 +387,16 @@ class ChangeRecorder:
             announced = [
                 name
                 for name in names
-                if name not in self._announced
-                and (name in self._recorded_in_run or not is_newer(content, self._run_opened_at))
-                and self._files.has_file(name)
+                if name not in self._announced and not (self._run_opened_at and self._is_explained(name, content))
             ]
             if announced:
                 self._append(dict.fromkeys(announced, _CHANGING), is_finished=False)
                 self._announced.update(announced)
+
+    def _is_explained(self, name: str, content: bytes) -> bool:
+        """Return True if the beginning of the run explains what becomes of the file."""
+        is_written_by_run = name not in self._recorded_in_run and is_newer(content, self._run_opened_at)
+        return is_written_by_run or not self._files.has_file(name)
 
     def announce_removal(self, names: Iterable[str]) -> None:
         """Announce that these files are removed, unless a killed process has removed them already."""
@@ -400,6 +415,12 @@ class ChangeRecorder:
                 self._run_opened_at and time.monotonic() - self._flushed_at > _BATCH_SECONDS
             ):
                 self._append_pending(is_finished=False)
+
+    def append_and_get_newest(self) -> NumberedLink | None:
+        """Append what is not recorded yet; return the newest link, or None if this process appended none."""
+        with self._lock:
+            self._append_pending(is_finished=False)
+            return self._newest
 
     def _open_run(self) -> None:
         """Begin a run: adopt what an older evalkit or a killed process left unrecorded."""
@@ -445,7 +466,7 @@ class ChangeRecorder:
                 self._newest = NumberedLink(number, compute_recorded_digest(name, content), link)
                 self._is_open, self._flushed_at = not is_finished, time.monotonic()
                 return
-            self._newest = _read_link_or_blank(self._files, number)
+            self._newest = None  # others may have appended thousands since
             if newest is None:
                 self._hasher = None
                 if is_hashed:

@@ -389,6 +389,12 @@ def check_and_describe_database(output_folder: OutputFolder, *, is_thorough: boo
     return f"PostgreSQL {server_version}, {postgresql.redact_url(database_url)}, {schema_text}"
 
 
+def is_sqlite_missing(output_folder: OutputFolder) -> bool:
+    """Return True if the folder's database belongs in SQLite, but has no file."""
+    root = output_folder.root
+    return resolve_postgresql_url(output_folder) is None and not (Path(root) / SQLITE_FILE).exists()
+
+
 def measure_database_clock_skew(output_folder: OutputFolder) -> float:
     """Return the seconds by which the database server's clock is ahead; 0 without one.
 

@@ -110,6 +110,8 @@ def is_coordination_file(name: str) -> bool:
     return _COORDINATION_NAME_PATTERN.fullmatch(name.partition("/")[0]) is not None
 
 
+#: Beginning of the name of a file that was removed from a network drive, but is still open in a process.
+NETWORK_DRIVE_PREFIX = ".nfs"
 #: A file name without its folders; no file system allows longer names.
 NAME_PART_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 import sqlalchemy as sa
 
+from evalkit.errors import StoreError
 from evalkit.store import database_tables
 from evalkit.store.call_journal import CallJournal
 from evalkit.store.case_list import WORST_FIRST, CaseList
 from evalkit.store.database import Database, fold_for_search
+from evalkit.store.file_names import CHANGES_FOLDER
 from evalkit.store.output_folder import OutputFolder
 from evalkit.store.reviewer_records import (
     CaseClaim,
@@ -49,6 +51,8 @@ _CASE_TABLES = (
     database_tables.replies,
     database_tables.queue_places,
 )
+#: In place of a case_id, the name of the chain of changes in the table of heads; no case has a slash in its name.
+CHANGES_HEAD_ID = f"{CHANGES_FOLDER}/"
 # PostgreSQL stores no NUL, and a facet must not contain the separator.
 _FACET_TRANSLATION = {0: "\ufffd", ord(database_tables.FACET_SEPARATOR): " "}
 
@@ -62,6 +66,7 @@ class OutputIndex:
         ``read_only`` as for ``Database``. The rows are not compared with the folder's files: see
         ``evalkit.review.index_rebuild.open_index``. UsageError, StoreError.
         """
+        self._output_folder = output_folder
         self._database = Database(output_folder, read_only=read_only)
         #: Answer from a copy in memory from now on, so that nothing in the folder is changed.
         self.move_to_memory = self._database.move_to_memory
@@ -87,8 +92,17 @@ class OutputIndex:
         self.close()
 
     def close(self) -> None:
-        """Close the database, as the end of a ``with`` block does."""
-        self._database.close()
+        """Close the database, as the end of a ``with`` block does.
+
+        It keeps the digest of the newest link of the chain of changes, as of each case's newest review.
+        """
+        try:
+            with suppress(StoreError):  # a database that may only be read knows an earlier link
+                if newest := self._output_folder.changes.append_and_get_newest():
+                    head = ReviewChainHead(CHANGES_HEAD_ID, newest.number, newest.sha256)
+                    self.review_heads.save_missing_or_newer_heads([head])
+        finally:
+            self._database.close()
 
     def batch_into_one_transaction(self) -> AbstractContextManager[None]:
         """Run all statements of this thread in one transaction, with a single disk sync."""
@@ -188,10 +202,8 @@ class OutputIndex:
     def map_decisions_by_doc_id(self) -> dict[str, str | None]:
         """Map each document to its decision; None if it could not be read."""
         row = database_tables.documents.c
-        return {
-            document["doc_id"]: document["decision"]
-            for document in self._database.fetch_rows(sa.select(row.doc_id, row.decision))
-        }
+        with self._database.open_autocommit_connection() as connection:
+            return dict(map(tuple, connection.execute(sa.select(row.doc_id, row.decision))))
 
     def list_case_ids(self) -> list[str]:
         """List the ids of all cases, in no order."""

@@ -27,7 +27,17 @@ from typing_extensions import override
 
 from evalkit.core.safe_io import FileTooLarge, NotARegularFile, open_regular_file
 from evalkit.errors import NotFound, StoreError, UsageError
-from evalkit.store.file_names import NAME_PART_PATTERN, RUN_LOCK_FILE, SAVE_LOCK_FILE, TEMP_FOLDER, WRITE_LOCK_FILE
+from evalkit.store.change_chain import RECORDED_FILES, RECORDED_FOLDERS
+from evalkit.store.file_names import (
+    CHANGES_FOLDER,
+    NAME_PART_PATTERN,
+    REVIEWS_FOLDER,
+    RUN_LOCK_FILE,
+    SAVE_LOCK_FILE,
+    SQLITE_FILE,
+    TEMP_FOLDER,
+    WRITE_LOCK_FILE,
+)
 from evalkit.store.output_folder import (
     FileVersion,
     OutputFolder,
@@ -41,6 +51,10 @@ _MAX_FILE_BYTES = 2 * 1024**3
 #: Number of write locks that documents share by hash. Two documents with the same lock wait for each other, which is
 #: harmless.
 _LOCK_SLOTS = 256
+#: Names besides those of recorded files whose permissions are checked.
+_FURTHER_NAMES = (REVIEWS_FOLDER, CHANGES_FOLDER, SQLITE_FILE)
+#: Permissions that no file or folder of an output folder needs.
+_EXPOSING_MODES = stat.S_IRWXO | stat.S_IWGRP
 
 
 class LocalOutputFolder(OutputFolder):
@@ -70,7 +84,7 @@ class LocalOutputFolder(OutputFolder):
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
 
     @override
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
@@ -79,7 +93,7 @@ class LocalOutputFolder(OutputFolder):
         except OSError as error:
             if subfolder is not None and isinstance(error, FileNotFoundError):
                 return set()
-            raise _build_store_error(subfolder or str(self.root), error) from error
+            raise _build_store_error(self.root, subfolder or "", error) from error
 
     @override
     def list_json_files(self, subfolder: str) -> list[str]:
@@ -99,7 +113,7 @@ class LocalOutputFolder(OutputFolder):
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise _build_store_error(subfolder, error) from error
+            raise _build_store_error(self.root, subfolder, error) from error
 
     @override
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
@@ -123,7 +137,7 @@ class LocalOutputFolder(OutputFolder):
                 remedy="Restore the file from a backup.",
             ) from error
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
 
     @override
     def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
@@ -140,7 +154,7 @@ class LocalOutputFolder(OutputFolder):
                             status.st_size, f"{status.st_ino}-{status.st_mtime_ns}"
                         )
         except OSError as error:
-            raise _build_store_error(subfolder or str(self.root), error) from error
+            raise _build_store_error(self.root, subfolder or "", error) from error
         return versions
 
     @override
@@ -151,7 +165,7 @@ class LocalOutputFolder(OutputFolder):
         except FileNotFoundError as error:
             raise NotFound(f"{name} does not exist", code="STORE-NOT-FOUND", remedy="Try again.") from error
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
 
     @override
     def get_modification_time(self, name: str) -> float | None:
@@ -160,11 +174,21 @@ class LocalOutputFolder(OutputFolder):
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
 
     def list_symlinks(self) -> list[str]:
         """List all symbolic links in the output folder and its subfolders, sorted."""
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
+
+    def list_exposed_names(self) -> list[str]:
+        """List evalkit's files and folders that others may read, or the group change, sorted."""
+        tops = (self.root / name for name in (*RECORDED_FOLDERS, *RECORDED_FILES, *_FURTHER_NAMES))
+        paths = (path for top in tops if top.exists() for path in (top, *top.rglob("[!.]*")))
+        return sorted(
+            str(path.relative_to(self.root))
+            for path in paths
+            if not path.is_symlink() and path.stat().st_mode & _EXPOSING_MODES
+        )
 
     @override
     def _remove_file(self, name: str) -> bool:
@@ -177,7 +201,7 @@ class LocalOutputFolder(OutputFolder):
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
         return True
 
     @override
@@ -196,7 +220,7 @@ class LocalOutputFolder(OutputFolder):
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
         return removed_names
 
     def remove_old_temp_files(self, written_before: float) -> None:
@@ -240,7 +264,7 @@ class LocalOutputFolder(OutputFolder):
         try:
             lock_fd = self._open_lock_file(SAVE_LOCK_FILE)
         except OSError as error:
-            raise _build_store_error(SAVE_LOCK_FILE, error) from error
+            raise _build_store_error(self.root, SAVE_LOCK_FILE, error) from error
         try:
             fcntl.flock(lock_fd, fcntl.LOCK_EX if for_backup else fcntl.LOCK_SH)
             yield
@@ -327,7 +351,7 @@ class LocalOutputFolder(OutputFolder):
                     with suppress(FileNotFoundError):
                         os.unlink(temp_name, dir_fd=temp_folder_fd)
         except OSError as error:
-            raise _build_store_error(name, error) from error
+            raise _build_store_error(self.root, name, error) from error
 
 
 def require_local_folder(output_folder: OutputFolder) -> LocalOutputFolder:
@@ -449,18 +473,19 @@ def _pack_flock(lock_type: int, start: int, length: int) -> bytes:
     )  # struct flock; a length of 0 means up to the end of the file
 
 
-def _build_store_error(name: str, error: OSError) -> StoreError:
+def _build_store_error(root: Path, name: str, error: OSError) -> StoreError:
+    path = root / name
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return StoreError(
-            f"{name} would be written through a link, or its folder is a file",
+            f"{path} would be written through a link, or its folder is a file",
             code="STORE-LINK",
             remedy="Nothing below the output folder may be a link: to use another disk, move the whole folder.",
         )
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return StoreError(
-        f"{name} could not be read or written ({error.strerror or type(error).__name__})",
+        f"{path} could not be read or written ({error.strerror or type(error).__name__})",
         code="STORE-FULL" if is_full else "STORE-FAILED",
-        remedy="Free some disk space and run the command again: finished documents are kept."
+        remedy="Free some disk space and run the command again: what was saved before is kept."
         if is_full
         else "Correct the folder's permissions, or choose another folder with --output.",
     )

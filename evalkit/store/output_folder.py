@@ -20,7 +20,13 @@ from evalkit.core.gc_pause import pause_gc
 from evalkit.errors import StoreError, UsageError
 from evalkit.store.canonical_json import StoredModel, encode_canonical_json, parse_stored_record
 from evalkit.store.change_chain import ChangeRecorder, is_recorded
-from evalkit.store.file_names import GROUND_TRUTH_FOLDER, NAME_PART_PATTERN, NEUTRAL_NAMES, OUTPUT_MARKERS
+from evalkit.store.file_names import (
+    GROUND_TRUTH_FOLDER,
+    NAME_PART_PATTERN,
+    NETWORK_DRIVE_PREFIX,
+    NEUTRAL_NAMES,
+    OUTPUT_MARKERS,
+)
 
 _FILE_NAME_PATTERN = re.compile(f"{NAME_PART_PATTERN.pattern}(?:/{NAME_PART_PATTERN.pattern})*")
 
@@ -135,6 +141,7 @@ class OutputFolder(ABC):
         if not is_recorded(name, content):
             self._write_atomically(name, content)
             return
+        split_and_validate_file_name(name)
         self.changes.announce((name,), content)
         self._write_atomically(name, content)
         self.changes.add(name, content)
@@ -144,7 +151,8 @@ class OutputFolder(ABC):
         content = encode_indented_json(value)
         if not is_recorded(name, content):
             return self._create_atomically_if_absent(name, content)
-        self.changes.announce(())
+        split_and_validate_file_name(name)
+        self.changes.announce((name,), content)
         is_created = self._create_atomically_if_absent(name, content)
         if is_created:
             self.changes.add(name, content)
@@ -282,9 +290,7 @@ def require_evalkit_output_folder(output_folder: OutputFolder, *, may_be_missing
             return
         raise UsageError(f"there is no output folder {output_folder.root}", code="OUTPUT-FOLDER", remedy=remedy)
     names_in_root = output_folder.list_file_and_folder_names()
-    foreign_names = [
-        name for name in names_in_root - NEUTRAL_NAMES if not name.startswith(".nfs")
-    ]  # .nfs…: removed from a network drive, but still open in a process
+    foreign_names = [name for name in names_in_root - NEUTRAL_NAMES if not name.startswith(NETWORK_DRIVE_PREFIX)]
     if foreign_names and OUTPUT_MARKERS.isdisjoint(names_in_root):
         raise UsageError(
             f"{output_folder.root} is not an output folder of evalkit", code="OUTPUT-FOLDER", remedy=remedy
@@ -294,7 +300,9 @@ def require_evalkit_output_folder(output_folder: OutputFolder, *, may_be_missing
 def list_unrecognised_names(output_folder: OutputFolder, subfolder: str) -> list[str]:
     """List, sorted, the names in a folder that break evalkit's rules for file names."""
     return sorted(
-        name for name in output_folder.list_file_and_folder_names(subfolder) if not NAME_PART_PATTERN.fullmatch(name)
+        name
+        for name in output_folder.list_file_and_folder_names(subfolder)
+        if not (NAME_PART_PATTERN.fullmatch(name) or name.startswith(NETWORK_DRIVE_PREFIX))
     )
 
 

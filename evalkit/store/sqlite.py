@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import resource
 import shutil
@@ -179,15 +180,29 @@ def _create_database_file(path: Path) -> None:
         with engine.connect() as connection:
             check_integrity(connection)
         engine.dispose()
-        for suffix in _COMPANION_SUFFIXES:  # of a database that is gone: SQLite would mix the two
-            Path(f"{path}{suffix}").unlink(missing_ok=True)
-        with suppress(FileExistsError):
-            os.link(temp_path, path)
-        fsync_folder(path.parent)
+        _publish_database_file(temp_path, path)
     finally:
         engine.dispose()
         for suffix in ("", *_COMPANION_SUFFIXES):
             Path(f"{temp_path}{suffix}").unlink(missing_ok=True)
+
+
+def _publish_database_file(temp_path: Path, path: Path) -> None:
+    """Give the new database its name, unless another process just published one.
+
+    The log of a database that is gone is removed before, because SQLite would mix the two; the lock makes sure that it is
+    not the log of one that another process has published meanwhile.
+    """
+    lock_fd = os.open(temp_path.parent / "database.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock_fd, fcntl.LOCK_EX)
+        if not os.path.lexists(path):
+            for suffix in _COMPANION_SUFFIXES:
+                Path(f"{path}{suffix}").unlink(missing_ok=True)
+            os.link(temp_path, path)
+            fsync_folder(path.parent)
+    finally:
+        os.close(lock_fd)
 
 
 def _enable_wal(engine: sa.Engine) -> None:

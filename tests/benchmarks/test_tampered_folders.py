@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from benchmarks.first_contact.tampered_folders import changes, folder, sealed
 from benchmarks.first_contact.tampered_folders import open as open_half
+from benchmarks.tampered_folders import try_tamperings
 
 HALVES = (open_half.TAMPERINGS, sealed.TAMPERINGS)
 
@@ -77,3 +78,9 @@ def test_dishonest_changes_are_the_same_for_one_seed(base: Path, tmp_path: Path)
             files = describe_folder(copy / "output").items()
             described.append({name: (mode, content) for name, (mode, _, _, content) in files if "sqlite" not in name})
         assert described[0] == described[1], tampering.name
+
+
+def test_audit_verify_judges_every_open_change_rightly(base: Path) -> None:
+    trials = try_tamperings(base, open_half.TAMPERINGS, seed=1)
+    assert len(trials) >= 60
+    assert [(trial.tampering.name, trial.by_verify, trial.by_against) for trial in trials if not trial.is_right] == []

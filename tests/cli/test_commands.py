@@ -287,12 +287,29 @@ def test_reindex_rebuilds_what_was_lost(samples: Path, tmp_path: Path) -> None:
     assert shown.stdout == before
     assert "the index was rebuilt from 1 packet and 2 results" in shown.stderr
     assert "claims, drafts" in shown.stderr
+    assert "evalkit.sqlite is missing: " in shown.stderr
+    assert "left as it was" not in shown.stderr
+    doctor = json.loads(evalkit_command("doctor", "--output", output, "--json").stdout)
+    (check,) = [check for check in doctor if check["name"] == "database"]
+    assert (check["is_fine"], check["found"]) == (False, "evalkit.sqlite is missing")
+    assert "evalkit reindex" in check["remedy"]
     assert not list(output.glob("evalkit.sqlite*"))
     shown = evalkit_command("reindex", "--output", output)
-    assert shown.stdout.strip() == "2 documents and 1 cases indexed"
+    assert shown.stdout.strip() == "2 documents and 1 case indexed"
     assert evalkit_command("queue", "--output", output, "--json").stdout == before
     again = json.loads(evalkit_command("run", samples / "quest_cbc.pdf", "--output", output, "--json").stdout)
     assert again["documents"][0]["resumed"]
+
+
+def test_run_in_a_folder_that_cannot_be_written_is_one_error(samples: Path, tmp_path: Path) -> None:
+    evalkit_command("run", samples / "quest_cbc.pdf", "--output", tmp_path)
+    (tmp_path / "reviews").mkdir(exist_ok=True)
+    (tmp_path / ".lock").unlink()
+    (tmp_path / ".lock").mkdir()  # as on a read-only disk, it cannot be opened for writing
+    shown = evalkit_command("run", samples / "quest_cbc.pdf", "--output", tmp_path)
+    assert shown.returncode == 2
+    assert shown.stderr.count("cannot be written") == 1
+    assert "not recorded" not in shown.stderr
 
 
 def test_a_damaged_index_is_one_line(demo_run: RunSummary, tmp_path: Path) -> None:

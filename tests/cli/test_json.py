@@ -19,7 +19,10 @@ from evalkit.review import SMEReviewHelper
 #: Commands without ``--json``: the server, which prints its address and runs on.
 WITHOUT_JSON = {"review"}
 #: Its words print one value; what it does is tested where PostgreSQL runs.
-TESTED_ELSEWHERE = {"move-database", "build-template", "review-template", "apply-template", "import-answers"}
+TESTED_ELSEWHERE = {
+    *("move-database", "build-template", "review-template", "apply-template", "import-answers"),
+    *("backup", "restore"),
+}
 RUN_KEYS = (
     *("documents", "problems", "copies", "skipped", "output", "seconds", "by_agent", "run", "kept_classifications"),
     "unknown_production_labels",

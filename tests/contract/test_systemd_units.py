@@ -59,7 +59,7 @@ def test_a_unit_starts_a_command_with_valid_options(unit: str) -> None:
         subcommand.make_context(words[0], words[1:], resilient_parsing=False)
 
 
-@pytest.mark.parametrize("unit", ["evalkit-review.service", "evalkit-backup.service"])
+@pytest.mark.parametrize("unit", SERVICES)
 def test_a_unit_may_write_where_its_command_writes(unit: str) -> None:
     (folders,) = values_of(unit, "ReadWritePaths")
     (work,) = values_of(unit, "WorkingDirectory")
@@ -76,7 +76,7 @@ def test_systemd_understands_a_unit(unit: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("unit", ["evalkit-review.service", "evalkit-backup.service"])
+@pytest.mark.parametrize("unit", SERVICES)
 def test_systemd_finds_little_exposure(unit: str, tmp_path: Path) -> None:
     done = analyze(tmp_path, "security", "--offline=true", f"--threshold={GREATEST_EXPOSURE}", f"./{unit}")
     assert done.returncode == 0, done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -104,6 +105,7 @@ TAMPERS: dict[str, tuple[Tamper, str]] = {
     "something else lies among the reviews": (copied(PACKET, f"{REVIEWED}/notes.json"), REVIEWED),
     "the packet is changed": (changed(PACKET, decision_reason="nothing was wrong"), PACKET),
     "the packet is removed": (removed(PACKET), PACKET),
+    "the packet is called one of fields": (changed(PACKET, kind="extraction"), PACKET),
     "the packet of the adjudication": (changed(f"sme_packets/sme_packet_{DOC}.adjudication.json", pdf_path="/x"), f"sme_packets/sme_packet_{DOC}.adjudication.json"),
     "ground truth is changed": (changed(TRUTH, reviewer="dr_who"), TRUTH),
     "ground truth is removed": (removed(TRUTH), TRUTH),
@@ -206,10 +208,33 @@ def test_purges_and_openings_are_looked_for_in_an_export(output: Path, tmp_path:
     assert {"the view log", "purged"} <= named(output, earlier_export_path=export).keys()
 
 
+def test_an_opening_that_is_given_to_another_case_is_missed(output: Path, tmp_path: Path) -> None:
+    export = tmp_path / "decisions.json"
+    assert evalkit_command("audit", "export", "--output", output, "--to", export).returncode == 0
+    database(output, f"UPDATE views SET case_id = '{OTHER}' WHERE reviewer = 'dr_first'")
+    assert "the view log" in named(output, earlier_export_path=export)
+
+
 def test_chains_that_nothing_vouches_for_are_counted(output: Path) -> None:
     assert verify_integrity(open_folder(output)).count_by_kind["chains_without_head"] == 0
     database(output, f"DELETE FROM heads WHERE case_id = '{OTHER}'")
     assert verify_integrity(open_folder(output)).count_by_kind["chains_without_head"] == 1
+
+
+def test_a_chain_that_is_taken_away_with_the_database_is_missed(output: Path) -> None:
+    for path in (*(output / "changes").iterdir(), *output.glob("evalkit.sqlite*")):
+        path.unlink()
+    assert any(name.startswith("changes/") for name in named(output))
+
+
+def test_what_was_recorded_since_an_export_is_counted(output: Path, tmp_path: Path) -> None:
+    """Whoever can write into the folder can append a link as well."""
+    export = tmp_path / "decisions.json"
+    assert evalkit_command("audit", "export", "--output", output, "--to", export).returncode == 0
+    assert verify_integrity(open_folder(output), earlier_export_path=export).notes == ()
+    open_folder(output).write_json("production.json", json.loads((output / "production.json").read_text()) | {"x": 1})
+    (note,) = verify_integrity(open_folder(output), earlier_export_path=export).notes
+    assert "production.json" in note
 
 
 def test_what_was_purged_is_no_fault_and_stays_verified(output: Path) -> None:
@@ -308,11 +333,13 @@ def test_a_purge_leaves_who_decided_when_and_no_name(output: Path) -> None:
 def test_the_commands(output: Path, tmp_path: Path) -> None:
     whole = evalkit_command("audit", "verify", "--output", output)
     assert whole.returncode == 0, whole
-    assert "0 faults" in whole.stdout
+    assert whole.stdout.startswith("0 faults: ")
+    assert not re.search(r"[:,] 0 ", whole.stdout)
+    assert re.search(r"\b1 run\b", whole.stdout)
     table = evalkit_command("audit", "export", "--output", output, "--to", tmp_path / "d.csv")
     assert table.returncode == 0, table
     with (tmp_path / "d.csv").open() as rows:
-        assert len(list(csv.DictReader(rows))) == 4 + 6 + 3
+        assert len(list(csv.DictReader(rows))) == 4 + 4 + 6 + 3
     export = evalkit_command("audit", "export", "--output", output, "--to", tmp_path / "d.json")
     assert export.returncode == 0, export
     assert (tmp_path / "d.json").stat().st_mode & 0o777 == 0o600

@@ -257,19 +257,60 @@ def test_purge_without_a_record_is_undone_and_told(output: Path, target: Path, r
     backup = backed_up(output, target)
     purge(open_folder(output), [DOC], purged_at=LATER)
     done = evalkit_command("restore", backup, "--output", restored)
-    assert "0 documents that were purged" in done.stderr
+    made_at = backup.name.replace("-", ":")
+    hint, next_step = done.stderr.strip().splitlines()
+    assert hint.startswith(
+        f"If you purged documents after {made_at[11:16]} UTC on {backup.name[:10]}, purge them again"
+    )
+    assert f"evalkit audit verify --output {restored}" in next_step
     assert (restored / f"results/{DOC}.json").is_file()
 
 
-def test_records_of_another_folder_are_refused(output: Path, target: Path, restored: Path, tmp_path: Path) -> None:
-    shutil.copytree(output, tmp_path / "other")
+def test_restore_tells_what_it_purged_again(output: Path, target: Path, restored: Path) -> None:
+    backup = backed_up(output, target)
+    purge(open_folder(output), [DOC], purged_at=LATER)
+    done = evalkit_command("restore", backup, "--output", restored, "--purged", output)
+    assert "1 document purged after the backup: deleted again" in done.stderr
+    assert "If you purged" not in done.stderr
+
+
+@pytest.mark.parametrize("options", [["--check"], ["--output", "new"]])
+def test_backup_without_manifest_names_another(output: Path, target: Path, tmp_path: Path, options: list[str]) -> None:
+    first, second = backed_up(output, target), backed_up(output, target)
+    lacking(second)
+    done = evalkit_command("restore", target, *options, cwd=tmp_path)
+    assert done.returncode != 0
+    assert f"the backup {second} has no manifest.json: it is incomplete or damaged" in done.stderr
+    assert f"Use another backup, such as {first}" in done.stderr
+    shutil.rmtree(first)
+    assert "such as" not in evalkit_command("restore", target, *options, cwd=tmp_path).stderr
+
+
+def test_one_damaged_file_of_a_backup_is_singular(output: Path, target: Path) -> None:
+    backup = backed_up(output, target)
+    removed(backup)
+    with pytest.raises(StoreError, match="has 1 file missing, changed or added"):
+        check_backup(backup)
+
+
+def test_records_of_parted_histories_are_united(output: Path, target: Path, restored: Path, tmp_path: Path) -> None:
+    """A folder was lost after a purge, restored without its record, and another document was purged there."""
+    lost = Path(shutil.copytree(output, tmp_path / "lost"))
+    purge(open_folder(lost), [OTHER], purged_at=LATER)
     purge(open_folder(output), [DOC], purged_at=LATER)
     backup = backed_up(output, target)
-    for doc_id in (OTHER, DOC):
-        purge(open_folder(tmp_path / "other"), [doc_id], purged_at=LATER)
-    with pytest.raises(UsageError, match="do not continue"):
-        restore(backup, restored, purged=tmp_path / "other")
-    assert not restored.exists()
+    summary = restore(backup, restored, purged=lost, clock=later)
+    assert (summary.purged, summary.purge_records) == (1, 2)
+    assert not [path for path in restored.rglob("*") if OTHER in path.name or DOC in path.name]
+    assert verify_integrity(open_folder(restored)).faults == ()
+
+
+def test_lost_folder_without_purges_has_no_records(output: Path, target: Path, restored: Path, tmp_path: Path) -> None:
+    backup = backed_up(output, target)
+    assert (output / "production.json").is_file()
+    with pytest.raises(UsageError, match="is not a folder"):
+        restore(backup, restored, purged=tmp_path / "mistyped")
+    assert restore(backup, restored, purged=output).purge_records == 0
 
 
 def test_backups_of_two_folders_are_not_mixed(output: Path, target: Path, restored: Path, tmp_path: Path) -> None:
@@ -363,7 +404,7 @@ def test_recovery_drill_of_the_documentation(output: Path, target: Path) -> None
         done = evalkit_command(*words[1:], cwd=output.parent)
         assert done.returncode == 0, done.stderr
         if words[1:3] == ["audit", "verify"]:
-            assert ": 0 faults" in done.stdout
+            assert done.stdout.startswith("0 faults: ")
     assert {row["case_id"] for row in list_queue(output.parent / "work")} == {
         row["case_id"] for row in cases if not row["case_id"].startswith(DOC)
     }

@@ -441,7 +441,7 @@ def test_an_empty_inbox_is_no_error_if_it_is_watched(tmp_path: Path, settle: str
 def test_systemd_accepts_the_service_and_the_timer(tmp_path: Path) -> None:
     if not shutil.which("systemd-analyze"):
         pytest.skip("systemd-analyze is not installed")
-    service, timer = re.findall(r"^```\n(\[Unit\]\n.+?)^```$", OPERATIONS.read_text(), re.M | re.S)
+    service, timer = re.findall(r"^```\n(\[Unit\]\n.+?)^```$", OPERATIONS.read_text(), re.M | re.S)[:2]
     (tmp_path / "evalkit-inbox.service").write_text(service.replace("/srv/evalkit/.venv/bin/evalkit", "/bin/true"))
     (tmp_path / "evalkit-inbox.timer").write_text(timer)
     units = sorted(map(str, tmp_path.glob("evalkit-inbox.*")))

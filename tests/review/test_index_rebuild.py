@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.review import index_rebuild as rebuilding
 from evalkit.review.loaders import read_source_file_path
 from evalkit.store import (
+    Deferral,
     OutputIndex,
     ReviewChainHead,
     StoredDraft,
@@ -174,3 +177,104 @@ def test_a_bundle_that_does_not_say_it_is_named(tmp_path: Path, head: bytes) -> 
     files.local_path(name).write_bytes(head)
     with pytest.raises(StoreError, match=name):
         read_source_file_path(files, "a")
+
+
+# ------------------------------------------------------------------------------------------------ opening an index
+
+
+def remove_rows(desk: Workspace, table: str, case_id: str) -> None:
+    with closing(sqlite3.connect(desk.root / "evalkit.sqlite")) as connection, connection:
+        connection.execute(f"DELETE FROM {table} WHERE case_id = ?", (case_id,))
+
+
+def list_rows(desk: Workspace, *, read_only: bool) -> list[tuple[str, str]]:
+    with rebuilding.open_index(open_folder(desk.root), read_only=read_only) as index:
+        return [(row["case_id"], row["review_status"]) for row in index.list_cases_worst_first()]
+
+
+@pytest.fixture
+def settled_desk(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setattr(rebuilding, "_SETTLING_SECONDS", 0)
+    list_rows(desk, read_only=False)  # the results of the fixture have no rows
+    return desk
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize(
+    ("table", "case_id", "words"),
+    [("cases", CASES[2], "1 packet had no case"), ("heads", CASES[0], "1 case had a newer review")],
+)
+def test_rows_older_than_the_folder_are_corrected(
+    settled_desk: Workspace, caplog: pytest.LogCaptureFixture, table: str, case_id: str, words: str, read_only: bool
+) -> None:
+    before = list_rows(settled_desk, read_only=True)
+    remove_rows(settled_desk, table, case_id)
+    stored = settled_desk.index.list_case_ids()
+    caplog.clear()
+    assert list_rows(settled_desk, read_only=read_only) == before
+    assert words in caplog.text
+    assert (settled_desk.index.list_case_ids() == stored) is (read_only or table == "heads")
+    caplog.clear()
+    assert list_rows(settled_desk, read_only=False) == before
+    assert bool(caplog.text) is read_only
+
+
+def test_an_agreeing_folder_is_opened_in_silence(settled_desk: Workspace, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.clear()
+    for read_only in (True, False):
+        assert len(list_rows(settled_desk, read_only=read_only)) == len(CASES)
+    assert caplog.text == ""
+
+
+def test_lost_packet_is_told_and_its_deferral_is_kept(
+    settled_desk: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
+    settled_desk.index.deferrals.save(Deferral(CASES[3], "dr_lee", "ask the ward", "2026-11-27T08:00:00Z"))
+    path = settled_desk.root / packet_file_name(CASES[3])
+    content = path.read_bytes()
+    path.unlink()
+    assert CASES[3] not in dict(list_rows(settled_desk, read_only=False))
+    assert "1 case had no packet" in caplog.text
+    assert "Restore sme_packets/" in caplog.text
+    path.write_bytes(content)
+    assert dict(list_rows(settled_desk, read_only=False))[CASES[3]] == "deferred"
+
+
+def test_reviewed_case_without_packet_and_row_is_told(
+    settled_desk: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
+    (settled_desk.root / packet_file_name(CASES[0])).unlink()
+    for table in ("cases", "heads"):
+        remove_rows(settled_desk, table, CASES[0])
+    caplog.clear()
+    list_rows(settled_desk, read_only=True)
+    assert "1 case had no packet" in caplog.text
+
+
+def test_database_of_another_folder_is_refused_by_name(settled_desk: Workspace) -> None:
+    with closing(sqlite3.connect(settled_desk.root / "evalkit.sqlite")) as connection, connection:
+        connection.execute("UPDATE cases SET case_id = 'b_' || case_id")
+        connection.execute("UPDATE documents SET doc_id = 'b_' || doc_id")
+    for read_only in (True, False):
+        with pytest.raises(StoreError, match="another output folder"):
+            list_rows(settled_desk, read_only=read_only)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_unreadable_packet_is_counted_and_hides_no_other(
+    settled_desk: Workspace, caplog: pytest.LogCaptureFixture, read_only: bool
+) -> None:
+    (settled_desk.root / packet_file_name(CASES[1])).write_bytes(b"{")
+    settled_desk.index.close()
+    for path in settled_desk.root.glob("evalkit.sqlite*"):
+        path.unlink()
+    listed = [case_id for case_id, _ in list_rows(settled_desk, read_only=read_only)]
+    assert sorted(listed) == sorted({*CASES} - {CASES[1]})
+    assert "1 file could not be read" in caplog.text
+    assert "claims, drafts" in caplog.text
+
+
+def test_changes_of_an_index_that_is_only_read_are_refused(settled_desk: Workspace) -> None:
+    remove_rows(settled_desk, "cases", CASES[2])
+    with rebuilding.open_index(open_folder(settled_desk.root), read_only=True) as index, pytest.raises(StoreError):
+        index.set_review_status(CASES[2], "completed")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from places import open_folder
 
 from evalkit.errors import StoreError
-from evalkit.store import LocalOutputFolder
+from evalkit.store import LocalOutputFolder, change_chain
 from evalkit.store.change_chain import ChainComparison, compare_with_chain, read_chain
 
 RESULT, ROSTER, PACKET = "results/smith_john.json", "reviewers.json", "sme_packets/sme_packet_smith_john.json"
@@ -106,13 +106,26 @@ def test_a_changed_or_missing_link_is_named(tmp_path: Path) -> None:
     assert "changes/0002.json" in dict(compare(tmp_path).faults)
 
 
+def test_who_is_many_links_behind_can_still_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_chain, "_MAX_ATTEMPTS", 3)
+    behind, ahead = LocalOutputFolder(tmp_path), LocalOutputFolder(tmp_path)
+    behind.write_json(RESULT, record())
+    for number in range(5):
+        ahead.write_json(f"results/d{number}.json", record())
+    behind.write_json(RESULT, record(changed=1))
+    assert compare(tmp_path).faults == []
+    assert compare(tmp_path).unrecorded == {}
+
+
 def test_a_damaged_newest_link_stops_no_work(tmp_path: Path) -> None:
     files = LocalOutputFolder(tmp_path)
     files.write_json(RESULT, record())
     files.write_json(PACKET, record())
-    (tmp_path / "changes/0002.json").write_bytes(b"torn")
+    newest = max((tmp_path / "changes").iterdir())
+    newest.write_bytes(b"torn")
     LocalOutputFolder(tmp_path).write_json(ROSTER, record())
-    assert [name for name, _ in compare(tmp_path).faults] == ["changes/0002.json"]
+    assert f"changes/{newest.name}" in dict(compare(tmp_path).faults)
+    assert LocalOutputFolder(tmp_path).read_json(ROSTER) == record()
 
 
 def test_an_older_folder_is_adopted_by_the_next_run(tmp_path: Path) -> None:
@@ -129,6 +142,18 @@ def test_an_older_folder_is_adopted_by_the_next_run(tmp_path: Path) -> None:
     comparison = compare(tmp_path)
     assert (comparison.unrecorded, comparison.recorded_count, comparison.faults) == ({}, 4, [])
     assert read_chain(files).adopted_count == 2
+
+
+def test_an_added_file_is_named_unless_a_run_was_killed(tmp_path: Path) -> None:
+    files = LocalOutputFolder(tmp_path)
+    files.write_json(RESULT, record())
+    with files.hold_run_lock():
+        files.write_json("results/b.json", record())
+        (tmp_path / "results/c.json").write_text("{}")
+        assert compare(tmp_path).faults == []
+    (tmp_path / "results/.nfs0001").write_text("")
+    (tmp_path / "results/Thumbs.db").write_text("")
+    assert [name for name, _ in compare(tmp_path).faults] == ["results/c.json"]
 
 
 def test_a_killed_run_is_no_fault_and_is_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,8 +206,9 @@ def test_a_full_disk_at_the_end_of_a_change_loses_nothing(tmp_path: Path, monkey
         raise StoreError("the disk is full", code="STORE-FULL", remedy="Make room.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "create_link_if_absent", refuse)
-        files.create_json_if_absent("draws/0001.json", record())  # it is stored: no error
+        with files.hold_write_lock():
+            files.create_json_if_absent("draws/0001.json", record())
+            patch.setattr(files, "create_link_if_absent", refuse)  # it is stored: no error
         with pytest.raises(StoreError, match="full"):
             files.write_json(ROSTER, record(reviewers={}))  # nothing has changed yet
     assert files.read_json(ROSTER) == record()

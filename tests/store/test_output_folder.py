@@ -171,9 +171,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 
     with monkeypatch.context() as broken:
         broken.setattr(os, step, fail)
-        with pytest.raises(StoreError, match=r"notes/a\.json") as refused:
+        with pytest.raises(StoreError, match=rf"^{files.root}/notes/a\.json") as refused:
             files.write_json("notes/a.json", {"schema_version": 1, "is": "new"})
     assert refused.value.code == code
+    assert "finished documents" not in refused.value.remedy
     assert files.read_json("notes/a.json")["is"] == "old"
     assert everything(files) == [files.root / "notes/a.json"]
 

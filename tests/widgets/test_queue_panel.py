@@ -78,4 +78,4 @@ def test_fifty_rows_are_sent_and_the_bar_counts_all(screen: Workbench, tmp_path:
     assert screen.queue_panel.matching == screen.bar.total > 120
     assert screen.queue_panel.facets["kind"]["extraction"] == 120
     screen.dispatch_message({"action": "open", "case_id": "many_7"})
-    assert screen.queue_panel.notice == "This case no longer exists."
+    assert screen.queue_panel.notice == "many_7: This case no longer exists."

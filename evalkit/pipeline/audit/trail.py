@@ -5,6 +5,7 @@ It says who, when, and with which versions. One row per event.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
@@ -18,12 +19,15 @@ from evalkit.review.ground_truth import Review, ReviewedAnswer, hash_review_file
 from evalkit.review.index_rebuild import open_index
 from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.loaders import read_result
-from evalkit.review.packet import SMEPacket
-from evalkit.store import RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder
+from evalkit.review.packet import SMEPacket, compute_packet_digest
+from evalkit.review.roster import ReviewerRoster
+from evalkit.store import RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder, packet_file_name
+from evalkit.store.change_chain import compute_recorded_digest, find_newest_number
+from evalkit.store.file_names import change_link_file_name
 
 #: The columns of each event: no quote, note or word of a document, but file names may name a patient.
 EVENT_COLUMNS = (
-    "event",  # decided (by the arbiter), reviewed, opened, purged, logged (an event of the folder's log)
+    "event",  # decided (by the arbiter), drawn (a case), reviewed, opened, purged, logged, registered (a reviewer), chained
     "at",
     "who",  # a reviewer, or the model that answered
     "role",  # the reviewer's, at that time
@@ -61,6 +65,7 @@ def list_audit_events_and_problems(output_folder: OutputFolder) -> tuple[list[Au
         ]
     events = [
         *_iterate_decision_events(output_folder, problems),
+        *_iterate_draw_events(output_folder, problems),
         *_iterate_review_events(output_folder, problems),
         *opened_events,
     ]
@@ -69,6 +74,7 @@ def list_audit_events_and_problems(output_folder: OutputFolder) -> tuple[list[Au
             event for record in read_purge_records(output_folder) for event in _iterate_purge_record_events(record)
         ]
         events += _iterate_logged_events(output_folder)
+        events += _iterate_folder_events(output_folder)
     except EvalkitError as error:
         problems.append(str(error))
     return sorted(
@@ -105,7 +111,41 @@ def _iterate_decision_events(output_folder: OutputFolder, collected_problems: li
                 versions=_format_versions(
                     {"reader": result.reader, "fingerprint": result.fingerprint, **result.versions}
                 ),
+                sha256=compute_recorded_digest(name, output_folder.read_bytes(name)),
             )
+
+
+def _iterate_draw_events(output_folder: OutputFolder, collected_problems: list[str]) -> Iterator[AuditEvent]:
+    """Yield the documents that the program gave to a person, each with why and how probably."""
+    for name in output_folder.list_json_files(RESULTS_FOLDER):
+        doc_id = PurePath(name).stem
+        if not output_folder.has_file(packet_file_name(doc_id)):
+            continue
+        try:
+            packet = read_packet(output_folder, doc_id)
+            yield _create_event(
+                "drawn",
+                at=packet.created_at,
+                case_id=doc_id,
+                doc_id=doc_id,
+                document_sha256=read_result(output_folder, doc_id).sha256,
+                outcome=f"probability {packet.inclusion_probability}",
+                review_reason=packet.review_reason,
+                packet_sha256=compute_packet_digest(packet),
+            )
+        except EvalkitError as error:
+            collected_problems.append(str(error))
+
+
+def _iterate_folder_events(output_folder: OutputFolder) -> Iterator[AuditEvent]:
+    """Yield the reviewers with hashes of their codes' digests, and the newest link of the chain of changes."""
+    for name, code_digest in sorted(ReviewerRoster(output_folder).read_code_digests().items()):
+        yield _create_event("registered", who=name, sha256=hashlib.sha256(code_digest.encode()).hexdigest())
+    if number := find_newest_number(output_folder):
+        name = change_link_file_name(number)
+        yield _create_event(
+            "chained", revision=number, sha256=compute_recorded_digest(name, output_folder.read_bytes(name))
+        )
 
 
 def _iterate_review_events(output_folder: OutputFolder, collected_problems: list[str]) -> Iterator[AuditEvent]:
@@ -116,6 +156,8 @@ def _iterate_review_events(output_folder: OutputFolder, collected_problems: list
                 yield _create_review_event(packet, revision, review, hash_review_file(output_folder, case_id, revision))
         except EvalkitError as error:
             collected_problems.append(str(error))
+        except (ValueError, TypeError, LookupError, AttributeError):  # the packet of another kind of case
+            collected_problems.append(f"{packet_file_name(case_id)} contradicts the reviews of its case")
 
 
 def _create_review_event(packet: SMEPacket, revision: int, review: Review, sha256: str) -> AuditEvent:

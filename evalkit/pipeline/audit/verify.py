@@ -1,8 +1,8 @@
 """Check that no file in the output folder was changed after it was written.
 
 Reviews are chained by SHA-256, they contain the SHA-256 of their packets, and ground truth follows from reviews: a file
-that was changed, exchanged or removed no longer fits, and is reported with a remedy. The database has the SHA-256 of a
-case's newest review, to which no other review is chained. Files that `purge` removed are no fault: its record has their
+that was changed, exchanged or removed no longer fits, and is reported with a remedy. What machines wrote is listed in the
+chain of changes. The database has the SHA-256 of a case's newest review, and of the newest link, to which nothing is chained. Files that `purge` removed are no fault: its record has their
 digests. Nothing is signed: anyone who may write files and database can forge all of it, unless an export of the
 decisions is kept elsewhere (``earlier_export_path``).
 """
@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -28,10 +28,11 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import DiscreetModel
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, StoreError, UsageError
+from evalkit.pipeline.audit.trail import list_audit_events_and_problems
 from evalkit.pipeline.event_log import find_changed_events
 from evalkit.pipeline.purge import read_purge_records
-from evalkit.pipeline.run_history import list_run_files
-from evalkit.pipeline.sample_draws import read_all_draws
+from evalkit.pipeline.run_history import list_run_files, read_run_records
+from evalkit.pipeline.sample_draws import is_drawn_for_audit, read_all_draws
 from evalkit.pipeline.supplied_labels import read_stored_production_labels
 from evalkit.review.attention_checks import (
     find_attention_check_damage,
@@ -50,9 +51,10 @@ from evalkit.review.ground_truth import (
     hash_review_file,
     is_newest_review_unchanged,
     read_json_unless_missing_or_torn,
+    read_silver_audit_probability,
 )
 from evalkit.review.index_rebuild import open_index
-from evalkit.review.loaders import read_bundle, read_extractions, read_result
+from evalkit.review.loaders import load_if_intact, read_bundle, read_extractions, read_result
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import EXTRACTION_SUFFIX, SMEPacket, compute_packet_digest, get_base_case_id
 from evalkit.review.queue import list_case_ids_with_packet
@@ -88,7 +90,9 @@ from evalkit.store import (
     result_file_name,
     review_file_name,
 )
-from evalkit.store.change_chain import ChainComparison, ChainState, compare_with_chain, read_chain
+from evalkit.store.change_chain import ChainComparison, ChainState, compare_with_chain, is_link_unchanged, read_chain
+from evalkit.store.file_names import change_link_file_name
+from evalkit.store.index import CHANGES_HEAD_ID
 
 _CHECKED_FOLDERS = (
     BUNDLES_FOLDER,
@@ -127,10 +131,16 @@ class IntegrityReport:
     does not know, so that a change of that review is not noticed. `evalkit reindex` records such reviews as it finds
     them."""
     faults: tuple[IntegrityFault, ...]
+    notes: tuple[str, ...] = ()
+    """Sentences about later changes that are no fault."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
-        return {"counts": dict(self.count_by_kind), "faults": [vars(fault) for fault in self.faults]}
+        return {
+            "counts": dict(self.count_by_kind),
+            "faults": [vars(fault) for fault in self.faults],
+            "notes": list(self.notes),
+        }
 
 
 def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path | None = None) -> IntegrityReport:
@@ -146,6 +156,11 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
             faults += _check_against_export(output_folder, index, earlier_export_path)
         chain = read_chain(output_folder)
         comparison = compare_with_chain(output_folder, chain, (row["doc_id"] for row in index.list_documents()))
+        chain.faults += [
+            (change_link_file_name(number), "it was changed after it was recorded, or is missing")
+            for number, sha256 in _list_known_links(output_folder, index)
+            if not is_link_unchanged(output_folder, number, sha256)
+        ]
         faults += _list_chain_faults(chain, comparison, {fault.file for fault in faults})
     chain_ids = output_folder.list_subfolder_names(REVIEWS_FOLDER)
     count_by_kind = {
@@ -164,7 +179,24 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
         "adopted_files": chain.adopted_count,
         "not_yet_recorded": len(comparison.unrecorded),
     }
-    return IntegrityReport(count_by_kind, tuple(faults))
+    notes: tuple[str, ...] = ()
+    if earlier_export_path is not None:
+        exported_events = _read_export(earlier_export_path)
+        notes = (
+            *_list_roster_notes(output_folder, exported_events),
+            *_list_change_notes(chain, exported_events),
+        )
+    return IntegrityReport(count_by_kind, tuple(faults), notes)
+
+
+def _list_known_links(output_folder: OutputFolder, index: OutputIndex) -> list[tuple[int, str]]:
+    """List number and SHA-256 of the links that the database and the records of runs name."""
+    head = index.review_heads.find(CHANGES_HEAD_ID)
+    links = {(head.revision, head.sha256)} if head else set()
+    with suppress(StoreError):  # a damaged record is a fault of its own
+        sessions = [session for record in read_run_records(output_folder) for session in record.sessions]
+        links |= {link for session in sessions if (link := session.times.get("newest_link"))}
+    return sorted(links)
 
 
 def _list_chain_faults(
@@ -182,6 +214,8 @@ def _run_check_as_faults(file_name: str, check: Callable[[], Iterable[IntegrityF
         yield from check()
     except EvalkitError as error:
         yield IntegrityFault(file_name, error.message, error.remedy)
+    except (ValueError, TypeError, LookupError, AttributeError):  # each record can be read, but another's was put here
+        yield IntegrityFault(file_name, "it contradicts other records of its case", _RESTORE_REMEDY)
 
 
 def _check_each(
@@ -377,6 +411,8 @@ def _report_stray_file(_output_folder: OutputFolder, name: str) -> Iterator[Inte
 
 def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
     packet = read_packet(output_folder, case_id)
+    if packet.review_status == "completed" and not find_newest_revision(output_folder, case_id):
+        yield IntegrityFault(packet_file_name(case_id), "it is marked as completed without a review", _REINDEX_REMEDY)
     if is_attention_check(output_folder, packet):
         yield from _run_check_as_faults(
             get_attention_check_file_name(case_id), partial(_check_attention_check, output_folder, packet)
@@ -412,29 +448,67 @@ def _check_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> It
         yield IntegrityFault(*damage, _RESTORE_REMEDY)
 
 
-def _check_labels_and_roster(output_folder: OutputFolder, name: str) -> tuple[IntegrityFault, ...]:
-    """Read a file whose damage is an error. StoreError."""
-    read_file = (
-        ReviewerRoster(output_folder).list_reviewers
-        if name == ROSTER_FILE
-        else partial(read_stored_production_labels, output_folder)
-    )
-    read_file()
+_READERS: Mapping[str, Callable[[OutputFolder], object]] = {
+    PRODUCTION_LABELS_FILE: read_stored_production_labels,
+    ROSTER_FILE: lambda output_folder: ReviewerRoster(output_folder).list_reviewers(),
+    SAMPLE_DRAWS_FOLDER: read_all_draws,
+    RUNS_FOLDER: read_run_records,
+}
+
+
+def _read_records(output_folder: OutputFolder, name: str) -> tuple[IntegrityFault, ...]:
+    """Read records whose damage is an error. StoreError."""
+    _READERS[name](output_folder)
     return ()
 
 
-def _check_sample_draws(output_folder: OutputFolder, _folder: str) -> Iterator[IntegrityFault]:
-    for number, draw in enumerate(read_all_draws(output_folder), 1):
-        doc_ids = {doc_id for stratum in draw.strata for doc_id in stratum.probability}
-        if lost_ids := sorted(stratum for stratum in doc_ids if not output_folder.has_file(result_file_name(stratum))):
-            explanation = (
-                f"{len(lost_ids)} documents that draw {number} could have drawn have no result, such as {lost_ids[0]}"
-            )
-            yield IntegrityFault(
-                result_file_name(lost_ids[0]),
-                explanation,
-                "Restore the result from a backup; only `evalkit purge` removes documents from draws.",
-            )
+def _check_audit_draws(output_folder: OutputFolder, _folder: str) -> Iterator[IntegrityFault]:
+    """Draw the audits of accepted documents again, and compare the cases with them."""
+    seed_by_start = {
+        session.times["started_at"]: session.audit_draw.seed
+        for record in read_run_records(output_folder)
+        for session in record.sessions
+        if session.audit_draw
+    }
+    for name in output_folder.list_json_files(RESULTS_FOLDER):
+        doc_id = PurePath(name).stem
+        result = load_if_intact(read_result, output_folder, doc_id)
+        if (
+            isinstance(result, DocumentResult)
+            and result.decision is Decision.AUTO_ACCEPT
+            and result.times.get("run_started_at") in seed_by_start
+        ):
+            yield from _check_audit_draw(output_folder, result, seed_by_start.values())
+
+
+def _check_audit_draw(
+    output_folder: OutputFolder, result: DocumentResult, seeds: Collection[str]
+) -> Iterator[IntegrityFault]:
+    doc_id = result.doc_id
+    name, accepted_probability = packet_file_name(doc_id), read_silver_audit_probability(output_folder, doc_id)
+    if not output_folder.has_file(name):
+        if accepted_probability is not None and all(
+            is_drawn_for_audit(seed, result.sha256, accepted_probability) for seed in seeds
+        ):
+            yield IntegrityFault(name, "the document is drawn for audit, but the case is missing", _CHAIN_REMEDY)
+        return
+    packet = load_if_intact(read_packet, output_folder, doc_id)
+    if packet is None or packet.review_reason != "audit":
+        return
+    if not any(is_drawn_for_audit(seed, result.sha256, packet.inclusion_probability) for seed in seeds):
+        yield IntegrityFault(name, "it is an audit that its probability does not draw", _CHAIN_REMEDY)
+    if accepted_probability not in (None, packet.inclusion_probability):
+        yield IntegrityFault(name, "its probability is not that of the accepted answer", _CHAIN_REMEDY)
+
+
+def _check_permissions(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    names = output_folder.list_exposed_names() if isinstance(output_folder, LocalOutputFolder) else []
+    if names:
+        yield IntegrityFault(
+            names[0],
+            f"other users may read or change it, and {len(names) - 1} more files or folders",
+            f"Run chmod -R u=rwX,go= {output_folder.root}",
+        )
 
 
 def _check_no_symlinks(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
@@ -473,7 +547,7 @@ def _check_purge_records(output_folder: OutputFolder, _folder: str) -> Iterator[
 
 def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:
     """Check each case's newest review against its SHA-256 in the database."""
-    for case_id in [head.case_id for head in index.review_heads.list_all()]:
+    for case_id in [head.case_id for head in index.review_heads.list_all() if head.case_id != CHANGES_HEAD_ID]:
         with hold_case_write_lock(output_folder, case_id):
             # Read again: a purge may have removed it since.
             if head := index.review_heads.find(case_id):
@@ -518,9 +592,10 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
     partial(_check_each, _list_ids_with_ground_truth, ground_truth_file_name, _check_ground_truth, is_locked=True),
     partial(_check_each, list_stray_attention_check_files, str, _report_stray_file),
     partial(_check_each, list_case_ids_with_packet, packet_file_name, _check_packet, is_locked=True),
-    partial(_check_each, lambda _: (SAMPLE_DRAWS_FOLDER,), str, _check_sample_draws),
-    partial(_check_each, lambda _: (PRODUCTION_LABELS_FILE, ROSTER_FILE), str, _check_labels_and_roster),
+    partial(_check_each, lambda _: _READERS, str, _read_records),
+    partial(_check_each, lambda _: (RUNS_FOLDER,), str, _check_audit_draws),
     _check_no_symlinks,
+    _check_permissions,
     partial(_check_each, lambda _: (PURGE_RECORDS_FOLDER,), str, _check_purge_records),
     partial(_check_each, lambda _: (EVENTS_FOLDER,), str, _check_event_chain),
     _check_review_heads,
@@ -538,24 +613,31 @@ class _ExportedEvent(DiscreetModel):
     who: str | None
     case_id: str | None
     document_sha256: str | None
+    outcome: str | None
     revision: int | None
+    review_reason: str | None = None
     sha256: str | None
 
 
 _EXPORT_ADAPTER = TypeAdapter(list[_ExportedEvent], config=DiscreetModel.model_config)
 
 
-def _check_against_export(
-    output_folder: OutputFolder, index: OutputIndex, earlier_export_path: Path
-) -> Iterator[IntegrityFault]:
+def _read_export(earlier_export_path: Path) -> list[_ExportedEvent]:
+    """Read an earlier export. UsageError if it cannot be read."""
     try:
-        exported_events = _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(earlier_export_path))["events"])
+        return _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(earlier_export_path))["events"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise UsageError(
             f"{earlier_export_path} is not an export of decisions ({type(error).__name__})",
             code="AUDIT-AGAINST",
             remedy="Give a file that `evalkit audit export --to FILE.json` wrote.",
         ) from None
+
+
+def _check_against_export(
+    output_folder: OutputFolder, index: OutputIndex, earlier_export_path: Path
+) -> Iterator[IntegrityFault]:
+    exported_events = _read_export(earlier_export_path)
     try:
         purge_records = read_purge_records(output_folder)
     except StoreError:  # `_check_purges` reports it
@@ -581,6 +663,9 @@ def _check_against_export(
         ):
             explanation = f"review {exported_event.revision} was changed since the export, or is missing"
             yield IntegrityFault(f"{REVIEWS_FOLDER}/{exported_event.case_id}", explanation, _RESTORE_REMEDY)
+    yield from _check_exported_work(
+        output_folder, exported_events, {stored_record.sha256 for stored_record in purge_records}
+    )
     recorded_purges = {(stored_record.sha256, stored_record.purged_at) for stored_record in purge_records}
     for exported_event in exported_events:
         if (
@@ -592,19 +677,92 @@ def _check_against_export(
                 f"the exported purge of {exported_event.at} has no record",
                 _RESTORE_REMEDY,
             )
-    # Openings are compared by reviewer and time, because a purge changes the case_id.
-    missing_views = Counter(
-        (exported_event.who, exported_event.at)
-        for exported_event in exported_events
-        if exported_event.event == "opened"
+    exported_views = [event for event in exported_events if event.event == "opened"]
+    present_views = index.view_log.list_all()
+    lost_count = _count_lost(
+        ((event.who, event.at) for event in exported_views),
+        ((view.reviewer, view.opened_at) for view in present_views),
     )
-    if lost_count := (
-        missing_views
-        - Counter((stored_record.reviewer, stored_record.opened_at) for stored_record in index.view_log.list_all())
-    ).total():
+    moved_count = _count_lost(  # a purge changes the case_id
+        (
+            (event.who, event.at, event.case_id)
+            for event in exported_views
+            if event.case_id and output_folder.has_file(packet_file_name(event.case_id))
+        ),
+        ((view.reviewer, view.opened_at, view.case_id) for view in present_views),
+    )
+    if count := max(lost_count, moved_count):
         yield IntegrityFault(
-            "the view log", f"{lost_count} of the exported openings are missing", "Restore the database from a backup."
+            "the view log", f"{count} of the exported openings are missing", "Restore the database from a backup."
         )
+
+
+def _count_lost(exported: Iterable[tuple[str | None, ...]], present: Iterable[tuple[str | None, ...]]) -> int:
+    return (Counter(exported) - Counter(present)).total()
+
+
+def _check_exported_work(
+    output_folder: OutputFolder, exported_events: Iterable[_ExportedEvent], purged_sha256s: Collection[str | None]
+) -> Iterator[IntegrityFault]:
+    """Check that what machines did before the export is unchanged, or replaced by newer work."""
+    present_events, _ = list_audit_events_and_problems(output_folder)
+    present_by_key = {(event["event"], event["case_id"]): event for event in present_events}
+    for exported in exported_events:
+        if exported.event == "chained" and not is_link_unchanged(
+            output_folder, exported.revision or 0, exported.sha256 or ""
+        ):
+            name = change_link_file_name(exported.revision or 0)
+            yield IntegrityFault(name, "it was changed since the export, or is missing", _CHAIN_REMEDY)
+        if exported.event not in ("decided", "drawn") or exported.document_sha256 in purged_sha256s:
+            continue
+        case_id, present = exported.case_id or "", present_by_key.get((exported.event, exported.case_id))
+        name = (packet_file_name if exported.event == "drawn" else result_file_name)(case_id)
+        decided_at = _get_decision_time(output_folder, case_id)
+        if present and (exported.sha256, exported.review_reason, exported.outcome) in (
+            (present["sha256"], present["review_reason"], present["outcome"]),
+            (None, present["review_reason"], present["outcome"]),  # an older evalkit exported no digest
+        ):
+            continue
+        if decided_at is None or decided_at <= (exported.at or ""):
+            yield IntegrityFault(name, "it is not what it was at the export, and no later run decided", _CHAIN_REMEDY)
+
+
+def _get_decision_time(output_folder: OutputFolder, case_id: str) -> str | None:
+    """Return when a case's document was last decided or failed; None if it was not."""
+    result = load_if_intact(read_result, output_folder, case_id)
+    return None if result is None else str(result.times.get("finished_at"))
+
+
+def _list_change_notes(chain: ChainState, exported_events: Collection[_ExportedEvent]) -> Iterator[str]:
+    """Tell what was recorded since an export: whoever can write into the folder can append a link too."""
+    exported_numbers = [event.revision or 0 for event in exported_events if event.event == "chained"]
+    if not exported_numbers:
+        return  # an older evalkit exported no chain
+    changed = Counter(
+        name.partition("/")[0] for name, (_, number) in chain.entries.items() if number > max(exported_numbers)
+    )
+    if changed:
+        counts = ", ".join(name if "." in name else f"{count} in {name}" for name, count in sorted(changed.items()))
+        yield f"Since the export, changes of these files were recorded; compare them with what was done: {counts}"
+
+
+def _list_roster_notes(output_folder: OutputFolder, exported_events: Collection[_ExportedEvent]) -> Iterator[str]:
+    """Tell the names that were added to the roster since an export, and the new codes."""
+    exported_codes = {str(event.who): event.sha256 for event in exported_events if event.event == "registered"}
+    present_events, _ = list_audit_events_and_problems(output_folder)
+    if not any(event.event == "chained" for event in exported_events):
+        return  # an older evalkit exported no roster
+    present_codes = {str(event["who"]): event["sha256"] for event in present_events if event["event"] == "registered"}
+    for name in sorted(present_codes.keys() | exported_codes.keys()):
+        if present_codes.get(name) != exported_codes.get(name):
+            what = (
+                "was added to"
+                if name not in exported_codes
+                else "has a new code in"
+                if name in present_codes
+                else "was removed from"
+            )
+            yield f"Since the export, {name} {what} the roster"
 
 
 def _is_exported_review_unchanged(output_folder: OutputFolder, exported_event: _ExportedEvent) -> bool:

@@ -9,7 +9,12 @@ removed one does not, and a later run of the same bytes recognises them.
 """
 
 from evalkit.pipeline.purge.deletion import map_purge_file_names_by_doc_id, purge
-from evalkit.pipeline.purge.purge_record import PurgeRecord, is_purge_unfinished, read_purge_records
+from evalkit.pipeline.purge.purge_record import (
+    PurgeRecord,
+    is_purge_unfinished,
+    parse_purge_record,
+    read_purge_records,
+)
 from evalkit.pipeline.purge.remaining_traces import PurgedDocument
 from evalkit.pipeline.purge.selection import (
     ExpiredDocuments,
@@ -29,6 +34,7 @@ __all__ = [
     "find_restored_purged_doc_ids",
     "is_purge_unfinished",
     "map_purge_file_names_by_doc_id",
+    "parse_purge_record",
     "purge",
     "read_purge_records",
 ]

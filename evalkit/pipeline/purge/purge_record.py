@@ -8,6 +8,7 @@ from evalkit.store import (
     PURGE_INTENT_FILE,
     PURGE_RECORDS_FOLDER,
     OutputFolder,
+    parse_stored_json,
     parse_stored_record,
     purge_record_file_name,
     read_numbered_records,
@@ -104,6 +105,13 @@ def read_intent(output_folder: OutputFolder) -> PurgeIntent:
 def save_intent(output_folder: OutputFolder, intent: PurgeIntent) -> None:
     """Save the intent of a purge, before anything is removed."""
     output_folder.write_json(PURGE_INTENT_FILE, intent.model_dump(mode="json"))
+
+
+def parse_purge_record(content: bytes) -> PurgeRecord:
+    """Parse the record of a purge of another folder. StoreError if it is damaged."""
+    name = f"a record in {PURGE_RECORDS_FOLDER}/"
+    stored = parse_stored_json(name, content, max_schema_version=SCHEMA_VERSION)
+    return parse_stored_record(PurgeRecord, stored, name, "Leave out --purged, and purge the documents again.")
 
 
 def read_purge_records(output_folder: OutputFolder) -> list[PurgeRecord]:

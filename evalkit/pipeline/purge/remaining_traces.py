@@ -12,12 +12,18 @@ from typing import Any
 from evalkit.core.grouping import group_pairs
 from evalkit.pipeline.purge.folder_contents import FolderContents
 from evalkit.store import (
+    ATTENTION_CHECKS_FOLDER,
+    BUNDLES_FOLDER,
+    EXTRACTIONS_FOLDER,
     GROUND_TRUTH_FOLDER,
+    PACKETS_FOLDER,
+    RESULTS_FOLDER,
     REVIEWS_FOLDER,
     SAMPLE_DRAWS_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
     TEMPLATES_FOLDER,
     OutputFolder,
+    list_unrecognised_names,
     template_file_name,
 )
 
@@ -28,6 +34,17 @@ _FREE_TEXT_FOLDERS = (
     SAMPLE_DRAWS_FOLDER,
     TEMPLATES_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
+)
+
+#: Folders with a file or folder for each document, named after it.
+_DOCUMENT_FOLDERS = (
+    BUNDLES_FOLDER,
+    RESULTS_FOLDER,
+    PACKETS_FOLDER,
+    REVIEWS_FOLDER,
+    GROUND_TRUTH_FOLDER,
+    EXTRACTIONS_FOLDER,
+    ATTENTION_CHECKS_FOLDER,
 )
 
 
@@ -79,6 +96,7 @@ def add_remaining_traces(contents: FolderContents, purged_documents: Sequence[Pu
             for document in purged_ids
         },
     )
+    stray_files = list(_list_stray_files(output_folder))
     return [
         replace(
             document,
@@ -87,6 +105,11 @@ def add_remaining_traces(contents: FolderContents, purged_documents: Sequence[Pu
                     output_folder, document.doc_id, path_by_doc_id.get(document.doc_id), ids_by_shared_path
                 ),
                 *mentions_by_doc_id[document.doc_id],
+                *(
+                    f"{name}, which evalkit did not write, and which may be a copy: look at it, and remove it"
+                    for name in stray_files
+                    if _has_stem(name, document.doc_id)
+                ),
             ),
         )
         for document in purged_documents
@@ -104,6 +127,18 @@ def _describe_remaining_traces(
         yield "the bucket's copies of removed objects (versions, soft delete, replicas): remove them there"
     if output_folder.has_file(template_file_name(doc_id)):
         yield f"{template_file_name(doc_id)}, a bank-statement template with the document's name: remove it if nobody needs it"
+
+
+def _list_stray_files(output_folder: OutputFolder) -> Iterator[str]:
+    """List files beside those of documents that evalkit did not write, as editors do."""
+    for subfolder in _DOCUMENT_FOLDERS:
+        yield from (f"{subfolder}/{name}" for name in list_unrecognised_names(output_folder, subfolder))
+
+
+def _has_stem(name: str, doc_id: str) -> bool:
+    """Return True if a file is named after a document: ``scan.json~``, ``.scan.json.swp``."""
+    rest = PurePath(name).name.lstrip(".#~").removeprefix(doc_id)
+    return rest != PurePath(name).name.lstrip(".#~") and not re.match(r"[A-Za-z0-9_-]", rest)
 
 
 def _map_mentions_by_doc_id(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from evalkit.documents.identity.file_persons import group_stored_pages_by_person
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.pipeline.document_discovery import DiscoveredDocuments
 from evalkit.pipeline.purge.folder_contents import FolderContents, read_json_or_empty
-from evalkit.pipeline.purge.purge_record import is_purge_unfinished, read_intent, read_purge_records
+from evalkit.pipeline.purge.purge_record import PurgeRecord, is_purge_unfinished, read_intent, read_purge_records
 from evalkit.review.case_files import read_review
 from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision
 from evalkit.review.index_rebuild import open_index
@@ -113,14 +113,15 @@ def _iterate_person_key_sets(output_folder: OutputFolder, doc_id: str, salt: byt
             )
 
 
-def find_restored_purged_doc_ids(output_folder: OutputFolder) -> list[str]:
+def find_restored_purged_doc_ids(output_folder: OutputFolder, other_records: Sequence[PurgeRecord] = ()) -> list[str]:
     """List the purged documents that an older backup has brought back.
 
+    ``other_records`` are records that the folder does not have.
     Documents imported again on purpose are left out: their files were written after the purge.
     """
     purged_at_by_sha256 = {
         record.sha256: datetime.fromisoformat(record.purged_at)
-        for record in read_purge_records(output_folder)
+        for record in (*other_records, *read_purge_records(output_folder))
         if record.sha256
     }
     with open_index(output_folder, read_only=True) as index:

@@ -67,6 +67,8 @@ def test_filter_and_next(enter: Enter, own_server: Served, shots: Path | None) -
     own_server.codes["dr_lee"] = roster.add_reviewer_or_replace_code("dr_lee", tasks=("clinical",))
     with open_index(own_server.output) as index:
         _add_bank_statement(index)
+    packets = own_server.output / "sme_packets"  # a row without a packet would be dropped
+    shutil.copy(packets / "sme_packet_quest_genomic.json", packets / "sme_packet_statement.json")
     screen = enter()
     assert "statement" not in screen.cases(), "a bank statement does not come unasked"
     screen.page.get_by_label("Type").select_option("Clinical Note")
