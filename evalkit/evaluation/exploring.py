@@ -116,7 +116,7 @@ class StudyExplorer:
         return positions[np.argsort(np.where(is_known, np.where(reference != judged, 0, 2), 1), kind="stable")]
 
     def _measure_shares(self, positions: npt.NDArray[np.intp]) -> list[dict[str, Any]]:
-        """Estimate how often each system is right about the chosen documents, as the report does for all."""
+        """Estimate as the report does how often each system is right about the chosen."""
         documents = [self.study.documents[position] for position in positions]
         shares = []
         for name, (is_included, measure) in TYPE_HEADLINES.items():

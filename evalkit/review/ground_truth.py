@@ -115,7 +115,7 @@ class ShownMachineAnswers(StrictRecord):
 
 
 class Signature(StrictRecord):
-    """Statement of the reviewer, bound to the review, the document and all reviews before.
+    """Reviewer's statement, bound to review, document and all reviews before.
 
     The reviewer's name and the time are fields of the review. Source: 21 CFR 11.50 and 11.70.
     """

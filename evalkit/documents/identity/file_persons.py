@@ -63,7 +63,7 @@ class FilePerson:
         )
 
     def is_other_by_name(self, page: PagePatientIdentity) -> bool:
-        """Return True if a page's name is none of this person's, and no fact but the sex agrees."""
+        """Return True if a page has another name, and no fact but the sex agrees."""
         distinct_pages = self._list_distinct_pages()
         comparisons = [compare_page_patients(own_page, page) for own_page in distinct_pages]
         agreeing = {fact.fact for comparison in comparisons for fact in comparison.agreeing}

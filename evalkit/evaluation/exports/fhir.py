@@ -97,7 +97,7 @@ def _iterate_bundles(content: ExportContent, doc_ids: list[str]) -> Iterator[Doc
 
 
 def _iterate_open_cases(content: ExportContent) -> Iterator[SMEPacket]:
-    """Iterate the documents' cases that wait for an expert, except attention checks."""
+    """Iterate the cases that wait for an expert, except attention checks."""
     for opinions in iterate_base_cases(content):
         if opinions.base_packet.kind == "statement_template":
             continue
@@ -157,7 +157,7 @@ def _collect_record(
 def _cut_segments(
     content: ExportContent, bundle: DocumentBundle, subjects: FileSubjects, truth: GroundTruth, review: Review | None
 ) -> tuple[GroundTruth, dict[tuple[int, int], bytes]]:
-    """Cut the PDF of each segment; strike PDF and words of one that has another patient's page."""
+    """Cut the segments' PDFs; leave out those, and words, with another patient's page."""
     pdf = load_shown_pdf(content.output_folder, bundle)
     one_patient_pages = _list_one_patient_pages(content.output_folder, bundle.doc_id, review)
     segments: list[KeyedSegment] = []

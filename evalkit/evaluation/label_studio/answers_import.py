@@ -132,11 +132,11 @@ class _Annotation(_Model):
 
     @property
     def seconds(self) -> float:
-        """Seconds of work on Label Studio's screen; 0 if nobody has worked there, or if unknown."""
+        """Seconds of work on Label Studio's screen; 0 if none or unknown."""
         return self.lead_time if self.lead_time and self.lead_time > 0 and isfinite(self.lead_time) else 0.0
 
     def is_unread_copy(self, page_count: int) -> bool:
-        """Return True if this is the program's answer, and nothing shows that a person read the pages."""
+        """Return True if this repeats the program's answer, without proof of reading."""
         is_copy = self.parent_prediction is not None or self.has_only_ids_of(ANSWER_PREFIX)
         origins = [row.get("origin") for row in self.result if isinstance(row, dict)]
         is_changed = not set(origins).isdisjoint(_ORIGINS_OF_PERSONS)
