@@ -326,7 +326,7 @@ def _describe_database(settings: Settings) -> str | DoctorCheck:
 
 
 def _describe_clock(settings: Settings) -> str | DoctorCheck:
-    """Compare this machine's clock with the disk's, the database's and the newest run's."""
+    """Compare this machine's clock with those of disk, database and newest run."""
     remedy = "Set the clock (timedatectl set-ntp true): claims, reviews and audits are ordered by time."
     folder = parse_output_location(settings.output)
     output_folder = open_output_folder(folder, settings.database)

@@ -44,7 +44,7 @@ class ScreenWidget(anywidget.AnyWidget):
                 setattr(self, name, setting)
 
     def forget_case(self) -> None:
-        """Empty all traits that show a case, so that kernel and browser keep no text of it."""
+        """Empty all traits that show a case; kernel and browser keep no text of it."""
         own_traits = (
             name for name, trait in self.traits(sync=True).items() if issubclass(trait.this_class, ScreenWidget)
         )

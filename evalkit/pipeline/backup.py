@@ -84,7 +84,7 @@ class BackupSummary:
 
 
 def back_up(output_folder: OutputFolder, target: Path, *, clock: Callable[[], datetime] = utc_now) -> BackupSummary:
-    """Add a backup of the output folder to the folder ``target``, which is created if missing.
+    """Back up the output folder to the folder ``target``, created if missing.
 
     Runs and reviewers may work meanwhile; they wait only while the last changes are copied. UsageError if ``target`` is in
     the output folder, or a purge is unfinished; StoreError, also if the disk is too small: nothing is left behind.
@@ -169,7 +169,7 @@ def read_manifest(backup: Path) -> BackupManifest:
 
 
 def require_intact_files(backup: Path, files: Mapping[str, BackedUpFile]) -> None:
-    """Read a backup's files from the disk. StoreError if one is missing or was changed."""
+    """Read a backup's files. StoreError if one is missing or was changed."""
     changed_names = find_changed_files(backup / FILES_FOLDER, {name: file.sha256 for name, file in files.items()})
     if changed_names:
         raise build_damage_error(backup, changed_names)

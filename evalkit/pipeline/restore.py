@@ -1,4 +1,4 @@
-"""Restoring an output folder from a backup, without the documents that were purged since.
+"""Restoring of a backup, without the documents that were purged since.
 
 The folder is made aside, read back, and renamed: a killed restore leaves nothing. Purges that the backup does not know
 are repeated before that: their records are looked for in the other backups beside it, and where the caller says.
@@ -59,7 +59,7 @@ class RestoreSummary:
 
 
 def find_backup(path: Path) -> Path:
-    """Return a backup, or the newest one in a folder of backups. UsageError if there is none."""
+    """Return a backup, or the newest in a folder of backups. UsageError if none."""
     backup = path if (path / FILES_FOLDER).is_dir() else find_newest_backup(path)
     if backup is None:
         raise UsageError(
@@ -95,7 +95,7 @@ def restore(
     purged: Path | None = None,
     clock: Callable[[], datetime] = utc_now,
 ) -> RestoreSummary:
-    """Restore a backup as an output folder on this machine, ``output``, which must be missing or empty.
+    """Restore a backup as ``output``, a local folder that must be missing or empty.
 
     ``purged`` is an output folder, or a copy of its ``purged`` folder, with newer records of purges. UsageError, StoreError:
     nothing is left behind then.
@@ -129,7 +129,7 @@ def restore(
 
 
 def _parse_target(output: Path | str) -> Path:
-    """Return the path of the new output folder. UsageError if it is a bucket, or something is there."""
+    """Return the new folder's path. UsageError for a bucket or a folder in use."""
     root = parse_output_location(output)
     if isinstance(root, str):
         raise UsageError(
@@ -149,7 +149,7 @@ def _parse_target(output: Path | str) -> Path:
 def _add_newer_purge_records(
     restored: LocalOutputFolder, backup: Path, purged: Path | None
 ) -> tuple[int, list[PurgeRecord]]:
-    """Add the records of purges that continue the backup's; return the number of all, and those of other histories.
+    """Add newer purge records; return the number of all, and those that do not fit.
 
     Histories part where a folder was lost after a purge that no backup has, and restored without its record.
     """

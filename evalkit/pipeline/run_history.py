@@ -57,7 +57,7 @@ _ANY_VERSION = 1 << 31
 
 
 class RunInputs(StrictRecord):
-    """Inputs that a run was asked to process."""
+    """Paths and options of a run."""
 
     paths: tuple[str, ...] = ()
     """Absolute paths of the files and folders; without those of which every document was purged."""
@@ -106,7 +106,7 @@ class SessionTimes(TypedDict, total=False):
 
 
 class AuditDraw(StrictRecord):
-    """What decided which accepted documents a session drew for audit."""
+    """Seed, rates and counts by which a session drew audits."""
 
     seed: str
     rate_start: float

@@ -1,4 +1,4 @@
-"""The index follows the files: comparison, correction and rebuild; move of the database."""
+"""Comparison, correction and rebuild of the index; move of the database."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class IndexDifferences:
 
 
 def _list_ids(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> set[str]:
-    """List the ids in a folder's file names, in no order: sorting takes longer than the rest."""
+    """List the ids in a folder's file names, unsorted."""
     names = output_folder.list_file_and_folder_names(subfolder)
     return {
         name[len(prefix) : -len(".json")]

@@ -37,7 +37,7 @@ _UNUSED_PROXY_HEADERS = ("X-Real-Ip", "X-Scheme")
 
 
 class LimitedHTTPServer(HTTPServer):
-    """HTTP server that closes the oldest connections without a login when there are too many."""
+    """HTTP server that limits the number of connections without a login."""
 
     @override
     def initialize(  # type: ignore[override]  # Tornado passes on the constructor's arguments
@@ -93,7 +93,7 @@ class LimitedHTTPServer(HTTPServer):
 
 
 class _LimitedRequest(HTTPMessageDelegate):
-    """Filter before the application: refuses requests that are too large before their bodies are read."""
+    """Filter that refuses too large requests before their bodies are read."""
 
     def __init__(self, delegate: HTTPMessageDelegate, connection: HTTPConnection, is_trusted_proxy: bool) -> None:
         self._delegate, self._connection, self._is_trusted_proxy = delegate, connection, is_trusted_proxy
@@ -131,7 +131,7 @@ class _LimitedRequest(HTTPMessageDelegate):
 
 
 def _find_refusal_status(start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders) -> HTTPStatus | None:
-    """Find the HTTP status with which a request is refused; None if it is small enough."""
+    """Find the HTTP status that refuses a request; None if it is small enough."""
     header_bytes = sum(map(len, start_line)) + sum(  # type: ignore[arg-type]  # of a request, three texts
         len(name) + len(value) for name, value in headers.get_all()
     )

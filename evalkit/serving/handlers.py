@@ -434,7 +434,7 @@ class ClosePageHandler(_OwnKernelHandler, HtmlHandler, VoilaShutdownKernelHandle
 
 
 class HealthHandler(HtmlHandler):
-    """Handler of the health check, which needs no login and tells only state and version."""
+    """Handler of the health check: state and version, without a login."""
 
     def initialize(self, health_check: HealthCheck) -> None:
         """Store the check, which Tornado passes from the route's arguments."""
@@ -442,7 +442,7 @@ class HealthHandler(HtmlHandler):
 
     @allow_unauthenticated
     async def get(self) -> None:
-        """Send 200 if cases can be reviewed; 503 if output folder or database cannot be used."""
+        """Send 200; 503 if output folder or database cannot be used."""
         is_usable = await self.health_check.is_output_usable()
         self.set_status(200 if is_usable else 503)
         self.set_header("Content-Type", "application/json")

@@ -186,7 +186,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         await asyncio.gather(*map(self.end_kernels_of_session, ended_session_ids))
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
-        """End a kernel if the hub ended its login, or its page has been closed for some time."""
+        """End a kernel whose login ended, or whose page was closed some time ago."""
         session = self.sessions.find_valid_session(self.session_id_by_kernel_id.get(kernel_id, ""))
         if session is not None and not await self._is_login_confirmed(session):
             await self.end_kernels_of_session(session.session_id)

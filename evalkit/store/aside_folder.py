@@ -1,4 +1,4 @@
-"""Folders that are made aside, checked, and published under their name by one rename."""
+"""Folders that are built under another name, and published by one rename."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BLOCK_BYTES = 4096
 
 @contextmanager
 def hold_aside_folder(parent: Path) -> Iterator[Path]:
-    """Yield a new folder below ``parent``, which is created if missing; remove what is left of it at the end.
+    """Yield a new folder in ``parent``; remove what is left of it at the end.
 
     What killed processes left there is removed too. StoreError for every OSError inside of the block.
     """
@@ -54,7 +54,7 @@ def hold_aside_folder(parent: Path) -> Iterator[Path]:
 
 
 def publish_folder(aside: Path, path: Path) -> None:
-    """Sync a folder that was made aside, and give it its name. OSError if that is taken.
+    """Sync a folder, and give it its name. OSError if the name is taken.
 
     An empty folder of this name is replaced.
     """
@@ -76,14 +76,14 @@ def require_free_bytes(folder: Path, sizes: Iterable[int]) -> None:
 
 
 def write_private_file(path: Path, content: bytes, topmost_folder: Path) -> None:
-    """Create a file (0600) in a folder (0700) below ``topmost_folder``; OSError if it exists."""
+    """Create a file (0600) below ``topmost_folder``. OSError if it exists."""
     make_private_folder_and_parents(path.parent, topmost_folder)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
         file.write(content)
 
 
 def hash_file_on_disk(path: Path) -> str | None:
-    """Compute a file's SHA-256 (hex) from the disk, not from the memory of the system; None if it is missing."""
+    """Compute the SHA-256 (hex) of a file on the disk; None if it is missing."""
     try:
         with path.open("rb", buffering=0) as file:
             if sys.platform == "linux":

@@ -1,4 +1,4 @@
-"""Chain of the changes of an output folder's files, so that later tampering can be seen.
+"""Chain of an output folder's changes, which shows later tampering.
 
 ``changes/0001.json``, ``0002.json`` … are created exclusively and never changed. Each link lists the SHA-256 of files that
 were written, and the files that were removed, since the link before it, whose own SHA-256 it contains. Names in links are
@@ -123,7 +123,7 @@ class NumberedLink:
 
 
 class RecordedFiles(Protocol):
-    """What the chain needs of an output folder."""
+    """Files and folders as the chain reads and writes them."""
 
     def has_folder(self, subfolder: str | None = None) -> bool:
         """See ``OutputFolder``."""
@@ -200,7 +200,7 @@ def compute_recorded_digest(name: str, content: bytes) -> str:
 
 
 def is_recorded(name: str, content: bytes | None = None) -> bool:
-    """Return True if the chain lists a file with this name and, if given, this content."""
+    """Return True if the chain lists files with this name and content."""
     folder = name.partition("/")[0]
     if folder == GROUND_TRUTH_FOLDER and content is not None:
         return _SILVER_PATTERN.search(content) is not None
@@ -209,7 +209,7 @@ def is_recorded(name: str, content: bytes | None = None) -> bool:
 
 @dataclass
 class ChainState:
-    """What the chain says of the files, and what is wrong with the chain itself."""
+    """Files that the chain lists, and the faults of the chain itself."""
 
     entries: dict[str, tuple[str | None, int]] = field(default_factory=dict)
     """Hashed file name → its newest entry, and the number of the link that has it."""
@@ -273,7 +273,7 @@ def _read_link(files: RecordedFiles, number: int) -> NumberedLink:
 
 
 def _read_link_or_blank(files: RecordedFiles, number: int) -> NumberedLink:
-    """Read a link after which another is to be added; a damaged one stops nobody, and is a fault later."""
+    """Read a link; a damaged one becomes a blank, and is reported by a check."""
     try:
         return _read_link(files, number)
     except StoreError:
@@ -294,7 +294,7 @@ class ChainComparison:
 
 
 def compare_with_chain(files: RecordedFiles, state: ChainState, known_ids: Iterable[str] = ()) -> ChainComparison:
-    """Compare all recorded files with the chain; ``known_ids`` are documents that may be missing."""
+    """Compare all files with the chain; of ``known_ids``, files may be missing."""
     comparison, hasher, entries = ChainComparison(), FileNameHasher(state.salt), dict(state.entries)
     for known_id in (*known_ids, *files.list_subfolder_names(REVIEWS_FOLDER)):
         hasher.hash_file_name(f"{RESULTS_FOLDER}/{known_id}")
@@ -337,7 +337,7 @@ def _iterate_recorded_files(files: RecordedFiles) -> Iterator[tuple[str, bytes]]
 
 
 def is_newer(content: bytes, moment: str) -> bool:
-    """Return True if the content names a time that is not before ``moment``, if that is not empty."""
+    """Return True if the content names a time at or after ``moment``."""
     beginning = moment[:19].encode()
     return bool(moment) and any(match[0] >= beginning for match in _TIME_PATTERN.finditer(content))
 
@@ -399,7 +399,7 @@ class ChangeRecorder:
         return is_written_by_run or not self._files.has_file(name)
 
     def announce_removal(self, names: Iterable[str]) -> None:
-        """Announce that these files are removed, unless a killed process has removed them already."""
+        """Announce that these files are removed, and record their removal."""
         recorded_names = list(filter(is_recorded, names))
         with self._lock:
             self.announce(recorded_names)
@@ -417,7 +417,7 @@ class ChangeRecorder:
                 self._append_pending(is_finished=False)
 
     def append_and_get_newest(self) -> NumberedLink | None:
-        """Append what is not recorded yet; return the newest link, or None if this process appended none."""
+        """Append pending changes; return this process's newest link, None if none."""
         with self._lock:
             self._append_pending(is_finished=False)
             return self._newest

@@ -102,7 +102,7 @@ _COORDINATION_NAME_PATTERN = re.compile(
 
 
 def is_coordination_file(name: str) -> bool:
-    """Return True if a backup does not copy this file: a lock, a temporary file, a database.
+    """Return True for locks, temporary files and databases, which no backup copies.
 
     >>> is_coordination_file("evalkit.sqlite-wal"), is_coordination_file(".tmp/1-2"), is_coordination_file("results/a.json")
     (True, True, False)

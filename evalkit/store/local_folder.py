@@ -181,7 +181,7 @@ class LocalOutputFolder(OutputFolder):
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
 
     def list_exposed_names(self) -> list[str]:
-        """List evalkit's files and folders that others may read, or the group change, sorted."""
+        """List, sorted, files and folders that others may read or the group change."""
         tops = (self.root / name for name in (*RECORDED_FOLDERS, *RECORDED_FILES, *_FURTHER_NAMES))
         paths = (path for top in tops if top.exists() for path in (top, *top.rglob("[!.]*")))
         return sorted(

@@ -99,7 +99,7 @@ class OutputFolder(ABC):
 
     @abstractmethod
     def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
-        """Map every file in a folder, by default the root, and its subfolders to its version.
+        """Map every file below a folder, by default the root, to its version.
 
         Links are left out. The files may have names that evalkit itself would not choose.
         """
@@ -190,7 +190,7 @@ class OutputFolder(ABC):
 
     @abstractmethod
     def hold_save_lock(self, *, for_backup: bool = False) -> AbstractContextManager[None]:
-        """Hold the lock under which several files are saved, so that a backup has all or none.
+        """Hold the save lock: a backup has all files saved meanwhile, or none.
 
         Savers do not wait for each other, only for a backup. The write lock may be taken inside, not outside.
         """

@@ -165,7 +165,7 @@ def connect_with_write_lock(schema: str, url: str, *, document_key: str | None) 
 
 
 def connect_with_save_lock(schema: str, url: str, *, is_exclusive: bool) -> sa.Connection:
-    """Wait for the save lock of a schema; return the locking connection. SQLAlchemyError."""
+    """Wait for a schema's save lock; return its connection. SQLAlchemyError."""
     # Connections of its own: who waits for a write lock while it holds this lock must not use up that lock's.
     connection = _get_lock_engine(url, "save").connect()
     acquire = sa.func.pg_advisory_xact_lock if is_exclusive else sa.func.pg_advisory_xact_lock_shared

@@ -74,7 +74,7 @@ def create_memory_engine(raw_connection: sqlite3.Connection | None = None) -> sa
 
 
 def verify_database(root: Path, *, is_thorough: bool) -> None:
-    """Check that ``evalkit.sqlite`` has tables that this evalkit knows, and is intact if ``is_thorough``.
+    """Check the tables of ``evalkit.sqlite``; if ``is_thorough``, that it is intact.
 
     StoreError if another version of evalkit created it; SQLAlchemyError if it is damaged.
     """
@@ -109,7 +109,7 @@ def _is_regular_file(path: Path) -> bool:
 
 
 def copy_into_new_file(connection: sa.Connection, path: Path) -> None:
-    """Copy the SQLite database of a connection, as its transaction sees it, to a new file.
+    """Copy a connection's database, as its transaction sees it, to a new file.
 
     OSError if the disk is full; SQLAlchemyError.
     """
@@ -126,7 +126,7 @@ def copy_into_new_file(connection: sa.Connection, path: Path) -> None:
 
 
 def create_tables_in_new_file(path: Path) -> sa.Engine:
-    """Create a database file with empty tables, and return its engine. SQLAlchemyError."""
+    """Create a database with empty tables; return its engine. SQLAlchemyError."""
     engine = _create_engine(path)
     create_or_verify_tables(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     return engine
@@ -338,7 +338,7 @@ def _name_failure(root: Path, error: BaseException) -> str:
 
 
 def _find_system_cause(root: Path, name: str) -> str:
-    """Find out why the system refused a call of SQLite, whose own name does not say it."""
+    """Find the system's reason for an error of SQLite that names none."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
         disk = os.statvfs(root)

@@ -77,7 +77,7 @@ def test_commands_say_what_was_done(output: Path, target: Path, restored: Path) 
     done = evalkit_command("restore", target, "--output", restored)
     assert done.returncode == 0
     assert f"restored to {restored}" in done.stdout
-    assert "repeat it" in done.stderr
+    assert "purge them again" in done.stderr
     assert evalkit_command("audit", "verify", "--output", restored).returncode == 0
 
 

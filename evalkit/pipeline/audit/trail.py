@@ -116,7 +116,7 @@ def _iterate_decision_events(output_folder: OutputFolder, collected_problems: li
 
 
 def _iterate_draw_events(output_folder: OutputFolder, collected_problems: list[str]) -> Iterator[AuditEvent]:
-    """Yield the documents that the program gave to a person, each with why and how probably."""
+    """Yield the documents drawn for a person, with reason and probability."""
     for name in output_folder.list_json_files(RESULTS_FOLDER):
         doc_id = PurePath(name).stem
         if not output_folder.has_file(packet_file_name(doc_id)):
@@ -138,7 +138,7 @@ def _iterate_draw_events(output_folder: OutputFolder, collected_problems: list[s
 
 
 def _iterate_folder_events(output_folder: OutputFolder) -> Iterator[AuditEvent]:
-    """Yield the reviewers with hashes of their codes' digests, and the newest link of the chain of changes."""
+    """Yield the reviewers with hashed codes, and the newest link of the chain."""
     for name, code_digest in sorted(ReviewerRoster(output_folder).read_code_digests().items()):
         yield _create_event("registered", who=name, sha256=hashlib.sha256(code_digest.encode()).hexdigest())
     if number := find_newest_number(output_folder):

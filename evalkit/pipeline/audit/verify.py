@@ -190,7 +190,7 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
 
 
 def _list_known_links(output_folder: OutputFolder, index: OutputIndex) -> list[tuple[int, str]]:
-    """List number and SHA-256 of the links that the database and the records of runs name."""
+    """List number and SHA-256 of the links that database and runs name."""
     head = index.review_heads.find(CHANGES_HEAD_ID)
     links = {(head.revision, head.sha256)} if head else set()
     with suppress(StoreError):  # a damaged record is a fault of its own
@@ -202,7 +202,7 @@ def _list_known_links(output_folder: OutputFolder, index: OutputIndex) -> list[t
 def _list_chain_faults(
     chain: ChainState, comparison: ChainComparison, faulty_names: Collection[str]
 ) -> Iterator[IntegrityFault]:
-    """List what differs from the chain of changes, except files that have a fault already."""
+    """List differences from the chain, except of files that have a fault already."""
     for name, what in (*chain.faults, *comparison.faults):
         if name not in faulty_names:
             yield IntegrityFault(name, what, _CHAIN_REMEDY)
@@ -704,7 +704,7 @@ def _count_lost(exported: Iterable[tuple[str | None, ...]], present: Iterable[tu
 def _check_exported_work(
     output_folder: OutputFolder, exported_events: Iterable[_ExportedEvent], purged_sha256s: Collection[str | None]
 ) -> Iterator[IntegrityFault]:
-    """Check that what machines did before the export is unchanged, or replaced by newer work."""
+    """Check that exported decisions are unchanged, or replaced by newer ones."""
     present_events, _ = list_audit_events_and_problems(output_folder)
     present_by_key = {(event["event"], event["case_id"]): event for event in present_events}
     for exported in exported_events:
@@ -734,7 +734,10 @@ def _get_decision_time(output_folder: OutputFolder, case_id: str) -> str | None:
 
 
 def _list_change_notes(chain: ChainState, exported_events: Collection[_ExportedEvent]) -> Iterator[str]:
-    """Tell what was recorded since an export: whoever can write into the folder can append a link too."""
+    """Tell what was recorded since an export.
+
+    Whoever can write into the folder can append a link too.
+    """
     exported_numbers = [event.revision or 0 for event in exported_events if event.event == "chained"]
     if not exported_numbers:
         return  # an older evalkit exported no chain

@@ -136,7 +136,7 @@ def _list_stray_files(output_folder: OutputFolder) -> Iterator[str]:
 
 
 def _has_stem(name: str, doc_id: str) -> bool:
-    """Return True if a file is named after a document: ``scan.json~``, ``.scan.json.swp``."""
+    """Return True if a file is named after a document, as ``scan.json~`` is."""
     rest = PurePath(name).name.lstrip(".#~").removeprefix(doc_id)
     return rest != PurePath(name).name.lstrip(".#~") and not re.match(r"[A-Za-z0-9_-]", rest)
 

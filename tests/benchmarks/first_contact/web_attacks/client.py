@@ -31,7 +31,7 @@ CLOSED, SILENT = 0, -1
 REFUSED = (CLOSED, 400, 401, 403, 404, 405, 408, 411, 413, 414, 415, 417, 422, 429, 431, 501, 503, 505)
 AWAY = (CLOSED, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405)
 SECRETS = re.compile(
-    rb"Traceback|File \"/|site-packages|/home/\w|/work/|/usr/lib|\.py\b(?!thon)|Tornado(?:Server)?/\d|Python/\d|Jupyter/\d|\bsqlite|root:x:"
+    rb"Traceback|File \"/|site-packages|/home/\w|/usr/lib|\.py\b(?!thon)|Tornado(?:Server)?/\d|Python/\d|Jupyter/\d|\bsqlite|root:x:"
 )
 
 
