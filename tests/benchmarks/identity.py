@@ -2,7 +2,11 @@
 
 ``TRUTH`` is the folder that ``benchmarks.identity_packets.build`` wrote, or ``benchmarks/identity_labels.jsonl`` (the hand
 labels of developers' documents); ``OUTPUT`` the output folder of a run over some of its files. ``--reread`` finds the
-identities of the stored pages again, with the rules of this tree, and asks V2 about them.
+identities of the stored pages again, with the rules of this tree, and asks V2 about them. ``--names-only`` asks what V2 says if
+the pages behind the first that names its patient stated no birth date and no number.
+
+``python -m benchmarks.identity --drawn 450`` measures the price instead: packets of labelled texts, with their true documents,
+in which persons are often named by name alone.
 """
 
 from __future__ import annotations
@@ -14,6 +18,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.first_contact.papers import build_answer
+from benchmarks.labelled_texts import examples
+from benchmarks.packets import packets as draw_packets
 
 from evalkit.classification.patient_check import ANY_PATIENT, find_patient_issues
 from evalkit.classification.schema import ClassificationOutput
@@ -30,6 +38,7 @@ from evalkit.documents.identity.written_dates import (
 KIND_BY_LABEL = {"record": "mrn"}
 NATIONAL_ISSUERS = ("NHS", "CHI", "health card", "national identity")
 """Their numbers are not in the truth."""
+DRAWN_SEED = 41
 NUMBER_KINDS = ("mrn", "account", "accession", "visit")
 
 
@@ -147,15 +156,28 @@ def reread_identities(bundle: DocumentBundle) -> DocumentBundle:
     return bundle.model_copy(update={"pages": tuple(pages)})
 
 
-def list_patient_codes(output: Path, doc_id: str, reread_bundle: DocumentBundle | None) -> set[str]:
-    """The codes that V2 raises about whose pages these are; of a reread bundle asked again."""
+def strike_all_but_names(bundle: DocumentBundle) -> DocumentBundle:
+    """The bundle whose pages, behind the first that names its patient, state names alone."""
+    named = (page.page_num for page in bundle.pages if any(fact.kind == "patient" for fact in page.identifiers))
+    first = next(named, bundle.total_pages)
+    pages = [
+        page.model_copy(update={"identifiers": tuple(fact for fact in page.identifiers if fact.kind == "patient")})
+        if page.page_num > first
+        else page
+        for page in bundle.pages
+    ]
+    return bundle.model_copy(update={"pages": tuple(pages)})
+
+
+def list_patient_codes(output: Path, doc_id: str, changed_bundle: DocumentBundle | None) -> set[str]:
+    """The codes that V2 raises about whose pages these are; of a changed bundle asked again."""
     result = json.loads((output / "results" / f"{doc_id}.json").read_text("utf-8"))
-    if reread_bundle is None:
+    if changed_bundle is None:
         return {issue["code"] for issue in result["issues"] if issue["code"].startswith("V2-PATIENT-")}
     if result.get("classification") is None:
         return set()
     answer = ClassificationOutput.model_validate(result["classification"])
-    return {issue.code for issue in find_patient_issues(answer, reread_bundle, ANY_PATIENT)}
+    return {issue.code for issue in find_patient_issues(answer, changed_bundle, ANY_PATIENT)}
 
 
 def is_named_rightly(expected: str, codes: set[str]) -> bool:
@@ -173,9 +195,11 @@ def print_counts(title: str, counts: Counter[str]) -> None:
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("truth", type=Path)
-    parser.add_argument("output", type=Path)
+    parser.add_argument("truth", type=Path, nargs="?")
+    parser.add_argument("output", type=Path, nargs="?")
     parser.add_argument("--reread", action="store_true", help="find the identities of the stored pages again")
+    parser.add_argument("--names-only", action="store_true", help="strike birth dates and numbers behind the first page")
+    parser.add_argument("--drawn", type=int, metavar="COUNT", help="draw so many packets of labelled texts instead")
     parser.add_argument("--show", default="none", help="print what is judged so: 'missed', 'wrong', 'file', 'layout' …")
     return parser.parse_args()
 
@@ -189,9 +213,28 @@ def judge_page(printed: PrintedPage, page: Page) -> list[str]:
     ]
 
 
+def measure_drawn_packets(count: int) -> None:
+    """Print how many drawn packets V2 asks about, by the number of persons that their pages print."""
+    asked, drawn = Counter(), Counter()
+    for packet in draw_packets(examples(), count, seed=DRAWN_SEED):
+        answer = ClassificationOutput.model_validate(build_answer(packet.bundle, packet.truth))
+        codes = {issue.code for issue in find_patient_issues(answer, packet.bundle, ANY_PATIENT)}
+        names = set(packet.patients) - {""}
+        kind = "with names in the texts" if None in names else "several persons" if len(names) > 1 else "one person"
+        drawn[kind] += 1
+        asked[kind] += bool(codes)
+        if codes:
+            print(f"  {packet.bundle.doc_id}, {kind}: {packet.patients}; {sorted(codes)}")
+    for kind, kind_count in sorted(drawn.items()):
+        print(f"drawn packets, {kind}: {asked[kind]} of {kind_count} asked about")
+
+
 def main() -> None:
     """Print for pages and for each kind of file how many of how many are right."""
     arguments = parse_arguments()
+    if arguments.drawn:
+        measure_drawn_packets(arguments.drawn)
+        return
     counts_by_layout: dict[str, Counter[str]] = {}
     file_counts, right_counts = Counter(), Counter()
     for file in read_truth(arguments.truth):
@@ -206,7 +249,10 @@ def main() -> None:
             for judgement in filter(lambda judgement: arguments.show in judgement, judgements):
                 read = {identifier.kind: identifier.value for identifier in page.identifiers}
                 print(f"  {file.doc_id} page {page.page_num} ({printed.layout}), {judgement}: {printed}; read {read}")
-        codes = list_patient_codes(arguments.output, file.doc_id, bundle if arguments.reread else None)
+        if arguments.names_only:
+            bundle = strike_all_but_names(bundle)
+        is_changed = arguments.reread or arguments.names_only
+        codes = list_patient_codes(arguments.output, file.doc_id, bundle if is_changed else None)
         is_right = is_named_rightly(file.expected, codes)
         file_counts[file.kind] += 1
         right_counts[file.kind] += is_right

@@ -107,6 +107,8 @@ class Packet:
     records: tuple[str, ...]
     titled: bool
     """Whether a title was inserted that the text of some document may lack."""
+    patients: tuple[str | None, ...]
+    """Name that is printed on each document; empty without one, None if its text names somebody of its own."""
 
 
 @dataclass
@@ -171,7 +173,15 @@ def _packet(by_kind: Mapping[DocumentType, Sequence[LabelledText]], chance: rand
     bundle = read_document(
         Path(f"{name}.pdf"), file_bytes=data, doc_id=name, processing_timestamp="2026-01-01T00:00:00Z"
     ).model_copy(update={"sha256": name})
-    return Packet(bundle, tuple(truth), tuple(records), any(paper.title for paper in papers))
+    return Packet(
+        bundle, tuple(truth), tuple(records), any(paper.title for paper in papers), tuple(map(_printed_patient, papers))
+    )
+
+
+def _printed_patient(paper: _Paper) -> str | None:
+    if _IDENTITY.search(paper.text):
+        return None
+    return paper.person if paper.block != "none" or paper.strip == "person" else ""
 
 
 def _person(chance: random.Random) -> tuple[str, str, str]:

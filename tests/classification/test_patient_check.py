@@ -23,6 +23,7 @@ BABY = f"{LETTERHEAD}\nPatient: Baby Boy Kowalski DOB: 02/11/2026 MRN: 5550019"
 MISSPELT = f"{LETTERHEAD}\nPatient: Anna Kowalsky DOB: 03/14/1951"
 MARTIN_BY_NAME = f"{LETTERHEAD}\nPatient: Martin Delacroix"
 ANNA_BY_NAME = f"{LETTERHEAD}\nPatient: KOWALSKI, A."
+MARRIED_BY_NAME = f"{LETTERHEAD}\nPatient: Anna Delacroix\nAccession: S25-10442"
 STORY = "The heart is normal in size. No pleural effusion."
 SCHEDULE = "\n".join(
     f"{8 + row}:00 {name}  03/0{row + 1}/1961  follow-up"
@@ -65,6 +66,8 @@ def check(
         ([ANNA, MARTIN], [(1, 1), (2, 2)], [("V2-PATIENT-SEVERAL", "MAJOR", 2)]),
         ([ANNA, ANNA_BY_NAME], [(1, 2)], []),
         ([ANNA, MARTIN_BY_NAME, ANNA], [(1, 3)], [("V2-PATIENT-MIXED", "MAJOR", 2)]),
+        ([f"{ANNA}\nAccession: S25-10442", MARRIED_BY_NAME], [(1, 2)], []),
+        ([f"{ANNA}\nAccession: S25-10443", MARRIED_BY_NAME], [(1, 2)], [("V2-PATIENT-MIXED", "MAJOR", 2)]),
         ([MARTIN_BY_NAME, ANNA_BY_NAME], [(1, 2)], [("V2-PATIENT-MIXED", "MAJOR", 2)]),
         ([ANNA, MARTIN_BY_NAME, MARTIN_BY_NAME], [(1, 1), (2, 3)], [("V2-PATIENT-SEVERAL", "MAJOR", 2)]),
         (

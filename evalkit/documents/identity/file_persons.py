@@ -10,6 +10,7 @@ from typing import Any
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import Identifier, Page, PageStatus
 from evalkit.documents.identity.same_person import (
+    NUMBER_KINDS,
     PersonComparison,
     SamePersonVerdict,
     compare_persons,
@@ -34,6 +35,11 @@ class PagePatientIdentity:
     def is_strong(self) -> bool:
         """True if the page identifies its patient without the help of other pages."""
         return len({identifier.kind for identifier in self.identifiers} & _STRONG_FACTS) > 1
+
+    @property
+    def numbers(self) -> set[tuple[str, str]]:
+        """Kind and normal form of each number, also of a visit or a specimen."""
+        return {(fact.kind, fact.normal) for fact in self.identifiers if fact.kind in NUMBER_KINDS}
 
 
 @dataclass
@@ -69,7 +75,8 @@ class FilePerson:
         agreeing = {fact.fact for comparison in comparisons for fact in comparison.agreeing}
         differing = [fact.fact for comparison in comparisons for fact in comparison.differing]
         name_count = sum(any(fact.kind == "patient" for fact in own_page.identifiers) for own_page in distinct_pages)
-        return 0 < name_count == differing.count("name") and agreeing <= {"sex"}
+        has_shared_number = any(not own_page.numbers.isdisjoint(page.numbers) for own_page in distinct_pages)
+        return 0 < name_count == differing.count("name") and agreeing <= {"sex"} and not has_shared_number
 
     def _list_distinct_pages(self) -> list[PagePatientIdentity]:
         """List a page for each set of facts that this person's pages state."""
