@@ -5,8 +5,8 @@ labels of developers' documents); ``OUTPUT`` the output folder of a run over som
 identities of the stored pages again, with the rules of this tree, and asks V2 about them. ``--names-only`` asks what V2 says if
 the pages behind the first that names its patient stated no birth date and no number.
 
-``python -m benchmarks.identity --drawn 450`` measures the price instead: packets of labelled texts, with their true documents,
-in which persons are often named by name alone.
+``python -m benchmarks.identity --drawn 450`` measures packets of labelled texts instead, on whose papers persons are often named
+by name alone: of how many with one person, and of how many with several, V2 asks about the true documents.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from benchmarks.first_contact.papers import build_answer
 from benchmarks.labelled_texts import examples
+from benchmarks.packets import names_somebody
 from benchmarks.packets import packets as draw_packets
 
 from evalkit.classification.patient_check import ANY_PATIENT, find_patient_issues
@@ -216,11 +217,11 @@ def judge_page(printed: PrintedPage, page: Page) -> list[str]:
 def measure_drawn_packets(count: int) -> None:
     """Print how many drawn packets V2 asks about, by the number of persons that their pages print."""
     asked, drawn = Counter(), Counter()
-    for packet in draw_packets(examples(), count, seed=DRAWN_SEED):
+    nameless_texts = [text for text in examples() if not names_somebody(text.text)]
+    for packet in draw_packets(nameless_texts, count, seed=DRAWN_SEED):
         answer = ClassificationOutput.model_validate(build_answer(packet.bundle, packet.truth))
         codes = {issue.code for issue in find_patient_issues(answer, packet.bundle, ANY_PATIENT)}
-        names = set(packet.patients) - {""}
-        kind = "with names in the texts" if None in names else "several persons" if len(names) > 1 else "one person"
+        kind = "several persons" if len({*packet.patients} - {""}) > 1 else "one person"
         drawn[kind] += 1
         asked[kind] += bool(codes)
         if codes:

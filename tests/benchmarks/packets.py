@@ -107,8 +107,8 @@ class Packet:
     records: tuple[str, ...]
     titled: bool
     """Whether a title was inserted that the text of some document may lack."""
-    patients: tuple[str | None, ...]
-    """Name that is printed on each document; empty without one, None if its text names somebody of its own."""
+    patients: tuple[str, ...]
+    """Name that is printed on the paper of each document; empty without one."""
 
 
 @dataclass
@@ -178,9 +178,7 @@ def _packet(by_kind: Mapping[DocumentType, Sequence[LabelledText]], chance: rand
     )
 
 
-def _printed_patient(paper: _Paper) -> str | None:
-    if _IDENTITY.search(paper.text):
-        return None
+def _printed_patient(paper: _Paper) -> str:
     return paper.person if paper.block != "none" or paper.strip == "person" else ""
 
 
@@ -199,7 +197,7 @@ def _paper(example: LabelledText, person: tuple[str, str, str], sender: str, cha
     doctor = f"{chance.choice(_GIVEN)} {chance.choice(_FAMILIES)}, MD"
     name, born, number = person
     accession = f"{chance.choice('SGMR')}{chance.randint(15, 24)}-{chance.randint(1000, 99999)}" if is_report else ""
-    names_somebody = bool(_IDENTITY.search(example.text))  # it would be somebody else
+    is_named = names_somebody(example.text)  # it would be somebody else
     return _Paper(
         kind=example.document_type,
         text=_cut(example.text, chance),
@@ -211,12 +209,12 @@ def _paper(example: LabelledText, person: tuple[str, str, str], sender: str, cha
         title=chance.choice(_TITLES[example.document_type])
         if chance.random() < TITLED and example.document_type is not OTHER
         else "",
-        block="none" if names_somebody else chance.choice(("lines", "lines", "one", "short", "none")),
+        block="none" if is_named else chance.choice(("lines", "lines", "one", "short", "none")),
         accession=accession if chance.random() < 0.6 else "",
         sign=chance.choice(
             ("", "", f"Electronically signed by {doctor} {dated}", f"Signed: {doctor}", f"Dictated by: {doctor}")
         ),
-        strip="" if names_somebody else chance.choice(("", "", "person", "person", "title")),
+        strip="" if is_named else chance.choice(("", "", "person", "person", "title")),
         counts=chance.random() < 0.25,
         font=chance.choice(_FONTS),
         size=chance.choice((9.0, 9.5, 10.0, 11.0)),
@@ -225,6 +223,11 @@ def _paper(example: LabelledText, person: tuple[str, str, str], sender: str, cha
         ragged=chance.random() < 0.15,
         varied=chance.random() < 0.15,
     )
+
+
+def names_somebody(text: str) -> bool:
+    """Whether a text seems to name its patient."""
+    return bool(_IDENTITY.search(text))
 
 
 def _cut(text: str, chance: random.Random) -> str:
