@@ -21,6 +21,7 @@ MARTIN = f"{LETTERHEAD}\nPatient: Martin Delacroix DOB: 11/02/1978 MRN: 9930157"
 NAMESAKE = f"{LETTERHEAD}\nPatient: Anna Kowalski DOB: 08/30/1983 MRN: 9930157"
 BABY = f"{LETTERHEAD}\nPatient: Baby Boy Kowalski DOB: 02/11/2026 MRN: 5550019"
 MISSPELT = f"{LETTERHEAD}\nPatient: Anna Kowalsky DOB: 03/14/1951"
+MISSPELT_BY_NAME = f"{LETTERHEAD}\nPatient: Anna Kowalsky"
 MARTIN_BY_NAME = f"{LETTERHEAD}\nPatient: Martin Delacroix"
 ANNA_BY_NAME = f"{LETTERHEAD}\nPatient: KOWALSKI, A."
 MARRIED_BY_NAME = f"{LETTERHEAD}\nPatient: Anna Delacroix\nAccession: S25-10442"
@@ -65,6 +66,8 @@ def check(
         ([ANNA, ANNA, MARTIN, ANNA], [(1, 4)], [("V2-PATIENT-MIXED", "BLOCKER", 3)]),
         ([ANNA, MARTIN], [(1, 1), (2, 2)], [("V2-PATIENT-SEVERAL", "MAJOR", 2)]),
         ([ANNA, ANNA_BY_NAME], [(1, 2)], []),
+        ([ANNA, MISSPELT_BY_NAME], [(1, 2)], []),
+        ([ANNA, f"{LETTERHEAD}\nPatient: Delacroix"], [(1, 2)], []),
         ([ANNA, MARTIN_BY_NAME, ANNA], [(1, 3)], [("V2-PATIENT-MIXED", "MAJOR", 2)]),
         ([f"{ANNA}\nAccession: S25-10442", MARRIED_BY_NAME], [(1, 2)], []),
         ([f"{ANNA}\nAccession: S25-10443", MARRIED_BY_NAME], [(1, 2)], [("V2-PATIENT-MIXED", "MAJOR", 2)]),

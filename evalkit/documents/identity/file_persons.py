@@ -9,6 +9,7 @@ from typing import Any
 
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import Identifier, Page, PageStatus
+from evalkit.documents.identity.person_name import parse_person_name
 from evalkit.documents.identity.same_person import (
     NUMBER_KINDS,
     PersonComparison,
@@ -69,14 +70,25 @@ class FilePerson:
         )
 
     def is_other_by_name(self, page: PagePatientIdentity) -> bool:
-        """Return True if a page has another name, and no fact but the sex agrees."""
+        """Return True if a page has another name, and no fact but the sex agrees.
+
+        Only names with family and given name count. They are compared as if OCR had read them: by itself, a misspelt name
+        shows no other person.
+        """
         distinct_pages = self._list_distinct_pages()
-        comparisons = [compare_page_patients(own_page, page) for own_page in distinct_pages]
+        comparisons = [
+            compare_persons(own_page.identifiers, page.identifiers, is_ocr_text=True) for own_page in distinct_pages
+        ]
         agreeing = {fact.fact for comparison in comparisons for fact in comparison.agreeing}
-        differing = [fact.fact for comparison in comparisons for fact in comparison.differing]
+        differing_names = [
+            fact
+            for comparison in comparisons
+            for fact in comparison.differing
+            if fact.fact == "name" and _is_full_name(fact.left) and _is_full_name(fact.right)
+        ]
         name_count = sum(any(fact.kind == "patient" for fact in own_page.identifiers) for own_page in distinct_pages)
         has_shared_number = any(not own_page.numbers.isdisjoint(page.numbers) for own_page in distinct_pages)
-        return 0 < name_count == differing.count("name") and agreeing <= {"sex"} and not has_shared_number
+        return 0 < name_count == len(differing_names) and agreeing <= {"sex"} and not has_shared_number
 
     def _list_distinct_pages(self) -> list[PagePatientIdentity]:
         """List a page for each set of facts that this person's pages state."""
@@ -85,6 +97,11 @@ class FilePerson:
             for own_page in self.pages
         }
         return list(pages_by_facts.values())
+
+
+def _is_full_name(identifier: Identifier) -> bool:
+    name = parse_person_name(identifier.value)
+    return name is not None and bool(name.family_names and name.given_names)
 
 
 def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:
