@@ -9,9 +9,7 @@ from typing import Any
 
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import Identifier, Page, PageStatus
-from evalkit.documents.identity.person_name import parse_person_name
 from evalkit.documents.identity.same_person import (
-    NUMBER_KINDS,
     PersonComparison,
     SamePersonVerdict,
     compare_persons,
@@ -37,11 +35,6 @@ class PagePatientIdentity:
         """True if the page identifies its patient without the help of other pages."""
         return len({identifier.kind for identifier in self.identifiers} & _STRONG_FACTS) > 1
 
-    @property
-    def numbers(self) -> set[tuple[str, str]]:
-        """Kind and normal form of each number, also of a visit or a specimen."""
-        return {(fact.kind, fact.normal) for fact in self.identifiers if fact.kind in NUMBER_KINDS}
-
 
 @dataclass
 class FilePerson:
@@ -63,45 +56,16 @@ class FilePerson:
 
         SAME comes before DIFFERENT, and DIFFERENT before CANNOT_TELL; then more agreeing facts decide.
         """
-        return max(
-            (compare_page_patients(own_page, page) for own_page in self._list_distinct_pages()),
-            key=lambda comparison: (-list(SamePersonVerdict).index(comparison.relation), len(comparison.agreeing)),
-            default=PersonComparison(SamePersonVerdict.CANNOT_TELL),
-        )
-
-    def is_other_by_name(self, page: PagePatientIdentity) -> bool:
-        """Return True if a page has another name, and no fact but the sex agrees.
-
-        Only names with family and given name count. They are compared as if OCR had read them: by itself, a misspelt name
-        shows no other person.
-        """
-        distinct_pages = self._list_distinct_pages()
-        comparisons = [
-            compare_persons(own_page.identifiers, page.identifiers, is_ocr_text=True) for own_page in distinct_pages
-        ]
-        agreeing = {fact.fact for comparison in comparisons for fact in comparison.agreeing}
-        differing_names = [
-            fact
-            for comparison in comparisons
-            for fact in comparison.differing
-            if fact.fact == "name" and _is_full_name(fact.left) and _is_full_name(fact.right)
-        ]
-        name_count = sum(any(fact.kind == "patient" for fact in own_page.identifiers) for own_page in distinct_pages)
-        has_shared_number = any(not own_page.numbers.isdisjoint(page.numbers) for own_page in distinct_pages)
-        return 0 < name_count == len(differing_names) and agreeing <= {"sex"} and not has_shared_number
-
-    def _list_distinct_pages(self) -> list[PagePatientIdentity]:
-        """List a page for each set of facts that this person's pages state."""
-        pages_by_facts = {
+        distinct_pages = {
             tuple((identifier.kind, identifier.value) for identifier in own_page.identifiers): own_page
             for own_page in self.pages
         }
-        return list(pages_by_facts.values())
-
-
-def _is_full_name(identifier: Identifier) -> bool:
-    name = parse_person_name(identifier.value)
-    return name is not None and bool(name.family_names and name.given_names)
+        comparisons = [compare_page_patients(own_page, page) for own_page in distinct_pages.values()]
+        return max(
+            comparisons,
+            key=lambda comparison: (-list(SamePersonVerdict).index(comparison.relation), len(comparison.agreeing)),
+            default=PersonComparison(SamePersonVerdict.CANNOT_TELL),
+        )
 
 
 def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:
@@ -141,10 +105,9 @@ def compare_page_patients(left: PagePatientIdentity, right: PagePatientIdentity)
 def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
     """Group pages with patient facts by person, in the order of first appearance.
 
-    Only pages that identify their patient without other pages start groups (if there is no such page, all do), and pages
-    with a name that no page of the others has. Every other page joins the group with which most of its facts agree.
-    Without such a group, it joins the group of the nearest page before it (or else behind it), because nothing shows that
-    it is another person's.
+    Only pages that identify their patient without other pages start groups (if there is no such page, all do). Every
+    other page joins the group with which most of its facts agree. Without such a group, it joins the group of the nearest
+    page before it (or else behind it), because nothing shows that it is another person's.
     """
     return _group_identities(map(get_page_patient_identity, pages))
 
@@ -160,10 +123,7 @@ def _group_identities(page_identities: Iterable[PagePatientIdentity | None]) -> 
         person.pages.append(identity)
     for identity in identities if strong_pages else ():
         if not identity.is_strong:
-            person = _find_agreeing_person(persons, identity)
-            if person is None and all(other.is_other_by_name(identity) for other in persons):
-                persons.append(person := FilePerson())
-            (person or _find_nearest_person(persons, identity)).pages.append(identity)
+            (_find_agreeing_person(persons, identity) or _find_nearest_person(persons, identity)).pages.append(identity)
     for person in persons:
         person.pages.sort(key=lambda identity: identity.page_num)
     return sorted(persons, key=lambda person: person.pages[0].page_num)
@@ -242,9 +202,7 @@ def _find_same_or_likeliest_person(persons: Sequence[FilePerson], identity: Page
     open_comparisons = [
         (person, comparison)
         for person, comparison in comparisons
-        if comparison.relation is SamePersonVerdict.CANNOT_TELL
-        and (comparison.agreeing or len(persons) == 1)
-        and not person.is_other_by_name(identity)
+        if comparison.relation is SamePersonVerdict.CANNOT_TELL and (comparison.agreeing or len(persons) == 1)
     ]
     return max(open_comparisons, key=lambda pair: _count_net_agreement(pair[1]), default=(None, None))[0]
 
