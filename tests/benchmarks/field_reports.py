@@ -1,7 +1,8 @@
 """Measure the fields of clinical reports against what their pages print.
 
-From ``tests``: ``python -m benchmarks.field_reports --half open|sealed|second_sealed|third_sealed [--fax] [--show]
-[--attempts]``. The truth is the author's; spellings are compared leniently by this module's own rules, meanings strictly.
+From ``tests``: ``python -m benchmarks.field_reports --half HALF [--fax] [--show] [--attempts]``, where HALF is open,
+sealed, second_sealed, third_sealed, fourth_open or fourth_sealed. The truth is the author's; spellings are compared
+leniently by this module's own rules, meanings strictly.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from evalkit.extraction.reliability_loop import ReliabilityLoop
 from evalkit.extraction.report_extraction import ReportPageRange, extract_reports
 
 FOLDER = Path(__file__).parent / "first_contact" / "field_reports"
+HALVES = ("open", "sealed", "second_sealed", "third_sealed", "fourth_open", "fourth_sealed")
 TYPES = {"pathology": "Pathology Report", "genomics": "Genomic Report", "radiology": "Radiology Report", "lab": "Other"}
 MATTERS = {"histology", "grade", "margins", "ihcMarkers", "mutations", "msiStatus", "tmb", "impression", "findings",
            "measurements", "labValues"}  # fmt: skip
@@ -343,7 +345,7 @@ def load_reports(half: str) -> list[dict[str, Any]]:
 def main() -> None:
     """Print the shares of one half, by kind and in total."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--half", choices=("open", "sealed", "second_sealed", "third_sealed"), default="open")
+    parser.add_argument("--half", choices=HALVES, default="open")
     for switch in ("--fax", "--show", "--attempts"):
         parser.add_argument(switch, action="store_true")
     options = parser.parse_args()

@@ -127,9 +127,8 @@ def test_processes_are_started_where_they_are_worth_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
-def test_storage_io_does_not_block_others_and_is_completed(is_cancelled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EVALKIT_DATABASE", "postgresql://db/evalkit")
-    bucket, asked, answered, done = open_folder("s3://bucket/a"), threading.Event(), threading.Event(), []
+def test_storage_io_does_not_block_others_and_is_completed(is_cancelled: bool, bucket: str) -> None:
+    asked, answered, done = threading.Event(), threading.Event(), []
 
     def asking(what: str) -> str:
         asked.set()
@@ -138,7 +137,7 @@ def test_storage_io_does_not_block_others_and_is_completed(is_cancelled: bool, m
         return what
 
     async def both() -> str:
-        first = asyncio.create_task(run_uninterrupted_storage_operation(bucket, asking, "first"))
+        first = asyncio.create_task(run_uninterrupted_storage_operation(open_folder(bucket), asking, "first"))
         assert await asyncio.to_thread(asked.wait, SECONDS)
         if is_cancelled:
             first.cancel()

@@ -95,7 +95,12 @@ def barred(desk: Any) -> dict[str, str]:
 
 
 def tree(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*.json"))}
+    """Every record's bytes, without the chain of changes: its links have the time and a salt of their own."""
+    return {
+        name: path.read_bytes()
+        for path in sorted(root.rglob("*.json"))
+        if not (name := str(path.relative_to(root))).startswith("changes/")
+    }
 
 
 # --- asking ---------------------------------------------------------------------------------------------------------
