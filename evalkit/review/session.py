@@ -641,6 +641,10 @@ class ReviewSession:
         """True if a submission of this session can be undone."""
         return self._last_submission is not None
 
+    def forget_last_submission(self) -> None:
+        """Drop the draft of the last submission, which holds words of its document; it can no longer be undone."""
+        self._last_submission = None
+
     def undo_last_submission_and_get_case_id(self) -> str:
         """Reopen the case that was submitted last with its draft; return its case_id.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import re
@@ -49,8 +50,8 @@ class SmallDisk:
         return disk.f_blocks - disk.f_bfree if resource == "size" else disk.f_files - disk.f_ffree
 
     def limit(self, resource: Resource, count: int) -> None:
-        """Leave room for so many blocks or files in all."""
-        self._remount(f"remount,{resource}={count * (_BLOCK if resource == 'size' else 1)}")
+        """Leave room for so many blocks or files in all; for one at least, because 0 ends the limit."""
+        self._remount(f"remount,{resource}={max(count, 1) * (_BLOCK if resource == 'size' else 1)}")
 
     def is_full(self) -> bool:
         """Whether another program has taken all the room."""
@@ -111,6 +112,7 @@ def _act_and_exit(act: Callable[[], object], log: Path, on_step: Step | None) ->
         sys.stdout = sys.stderr = log.open("w", buffering=1)
         os.dup2(sys.stdout.fileno(), 1)
         os.dup2(sys.stdout.fileno(), 2)
+        logging.basicConfig(force=True, format="%(message)s")  # the test's own handlers would get what is logged
         if on_step:
             profile = _build_profile(on_step)
             threading.setprofile(profile)

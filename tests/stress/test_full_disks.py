@@ -180,7 +180,7 @@ class Trial:
         yield from (f"lost: {name}" for name in self.before.find_lost(self.undisturbed, now))
         yield from (f"torn: {name}" for name in now.find_torn())
         yield from (f"left behind: {name}" for name in list_temporary_files(self.place.disk))
-        if self.before.files:
+        if self.place.output.is_dir():
             queue = run_in_child(partial(QUEUE, self.place), self.scratch / "log")
             if queue.status:
                 yield f"queue: {queue.output}"
@@ -257,4 +257,5 @@ def test_disk_that_fills_meanwhile_loses_nothing(
 
 def report_faults(kind: str, faults: dict[int, list[str]]) -> None:
     with trying(kind, len(faults)):
-        assert not (found := {number: told for number, told in faults.items() if told}), found
+        faulty = {number: sentences for number, sentences in faults.items() if sentences}
+        assert not faulty, faulty
