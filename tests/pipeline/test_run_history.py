@@ -220,7 +220,7 @@ def test_run_whose_history_cannot_be_written_fails_and_is_completed(
     assert "the disk is full. Make room." in summary.problems[0]
     assert evalkit.run(inbox, output=tmp_path / "output", name="one").exit_status == 0
     record = find_run_record(open_folder(tmp_path / "output"), "one")
-    assert (record.is_closed, len(record.documents)) == (True, 2)
+    assert (record.sessions[-1].is_finished, len(record.documents)) == (True, 2)
 
 
 def test_results_of_an_older_evalkit_are_kept_too(inbox: Path, tmp_path: Path) -> None:
