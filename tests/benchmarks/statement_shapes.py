@@ -1,10 +1,11 @@
 """Bench of statements of unknown banks: rows right, sums met, and what became stable without a person.
 
-Run in ``tests``: ``python -m benchmarks.statement_shapes --half open`` (or ``sealed``; ``before`` are the shapes of
-``statements/drawn.py``), with ``--shape NAME`` for one shape and ``--show`` for what is wrong in each statement. A row
-is right if date, description, amount, balance and page are; blanks are normalised, of scans they do not count. The
-template is built from a bank's month, reviewed, and then reads that month and the next one. ``sound`` statements are
-those in which the page proves all signs and dates; where it does not, a person must be asked.
+Run in ``tests``: ``python -m benchmarks.statement_shapes --half open`` (or ``sealed``, ``third_open``, ``third_sealed``;
+``before`` are the shapes of ``statements/drawn.py``), with ``--shape NAME`` for one shape and ``--show`` for what is
+wrong in each statement. A row is right if date, description, amount, balance and page are; blanks are normalised, of
+scans they do not count. The template is built from a bank's month, reviewed, and then reads that month and the next
+one. ``sound`` statements are those in which the page proves all signs and dates; where it does not, a person must be
+asked.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+import importlib
 import json
 import math
 import os
@@ -28,8 +30,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.first_contact.statement_shapes import open as open_half
-from benchmarks.first_contact.statement_shapes import sealed as sealed_half
+from benchmarks.first_contact.statement_shapes import drawing
 from benchmarks.first_contact.statement_shapes.drawing import DrawShape, Statement, TrueRow, TrueSum
 from benchmarks.measuring import ROOT, TIMESTAMP
 from rich.console import Console
@@ -103,7 +104,8 @@ def names_of(half: str) -> list[str]:
 
 
 def _shapes_of(half: str) -> dict[str, DrawShape]:
-    return open_half.SHAPES if half == "open" else sealed_half.SHAPES
+    shapes: dict[str, DrawShape] = importlib.import_module(f"{drawing.__package__}.{half}").SHAPES
+    return shapes
 
 
 def draw(half: str, shape: str, seed: int, later: int) -> Statement:
@@ -401,7 +403,7 @@ def tell_statements(outcomes: Sequence[Outcome], console: Console) -> None:
 def main() -> None:
     """Measure one half and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--half", choices=("open", "sealed", "before"), required=True)
+    parser.add_argument("--half", choices=("open", "sealed", "third_open", "third_sealed", "before"), required=True)
     parser.add_argument("--months", type=int, default=5, help="banks of each shape")
     parser.add_argument("--shape", action="append", help="only the shapes whose names contain this")
     parser.add_argument("--show", action="store_true", help="what is wrong in each statement")

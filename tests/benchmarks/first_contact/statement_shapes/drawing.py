@@ -105,6 +105,21 @@ def total(entries: Sequence[Entry], sign: int = 0) -> Decimal:
     return sum((each.amount for each in entries if not sign or each.amount * sign > 0), ZERO)
 
 
+def seeded(half: str, shape: str, seed: int, later: int) -> tuple[random.Random, random.Random]:
+    """Return what is fixed for a bank, and what is new in every month."""
+    return random.Random(f"{half} {shape} {seed}"), random.Random(f"{half} {shape} {seed} {later}")
+
+
+def invent_cents(rng: random.Random, least: int, most: int) -> Decimal:
+    """Return an amount between two numbers of cents."""
+    return Decimal(rng.randint(least, most)) / 100
+
+
+def name_shapes(shapes: Sequence[DrawShape]) -> dict[str, DrawShape]:
+    """Return shapes by the names of their functions."""
+    return {each.__name__.strip("_").replace("_", " "): each for each in shapes}
+
+
 def month_of(year: int, month: int, later: int) -> tuple[date, date]:
     """Return the first and the last day of a calendar month, some months later."""
     year, month = year + (month - 1 + later) // 12, (month - 1 + later) % 12 + 1
@@ -155,6 +170,15 @@ class Inventor:
                 Entry(day, tuple(lines), amount, balance, day + timedelta(days=rng.randint(0, self.lag)), marks)
             )
         return entries
+
+
+def invent_both_ways(maker: Inventor, period: tuple[date, date], count: int, opening: Decimal) -> list[Entry]:
+    """Return movements, some each way, that never overdraw an account that was not overdrawn before."""
+    while True:
+        entries = maker.entries(*period, count, opening)
+        incomes = sum(each.amount > 0 for each in entries)
+        if 2 <= incomes <= count - 2 and (opening < 0 or min(each.balance for each in entries) > 0):
+            return entries
 
 
 def balanced(entries: Sequence[Entry], opening: Decimal) -> list[Entry]:
@@ -387,6 +411,16 @@ class Table:
         self.sheet.new_page()
         if self.is_head_repeated:
             self.head()
+
+
+def print_after(table: Table, cells: Cells, entries: Sequence[Entry]) -> None:
+    """Print a line of its own under the titles, such as the balance brought forward, and then the rows."""
+    table.head()
+    table.row(cells)
+    table.sheet.down(table.sheet.step)
+    table.sheet.running_head = table.head
+    replace(table, has_head=False).print(entries)
+    table.sheet.running_head = None
 
 
 def moved(rng: random.Random, columns: Sequence[Column], most: float = 3.0) -> tuple[Column, ...]:
