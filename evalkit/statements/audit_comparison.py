@@ -513,7 +513,16 @@ def _has_distant_line(boxes: Sequence[Box], limit: float) -> bool:
 def find_mixed_accounts(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report rows under headings of different accounts that are read as one account's."""
     comparison = _compare(applied)
-    pairs = {(each.row.account, each.transaction.account) for each in comparison.matches if each.row}
+    audit = comparison.audit
+    #: Numbers of cards and of references have no balance of their own.
+    owners = {each.account for each in audit.sums if each.kind in ("opening", "closing", "carried")} | {
+        row.account for row in audit.rows if audit.find_balance(row)
+    }
+    pairs = {
+        (each.row.account, each.transaction.account)
+        for each in comparison.matches
+        if each.row and (each.row.account in owners or not owners)
+    }
     printed = Counter(account for account, _ in pairs)
     read = Counter(account for _, account in pairs)
     if any(count > 1 for count in read.values()):

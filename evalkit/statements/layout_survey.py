@@ -696,7 +696,7 @@ def _find_amount_columns(
 ) -> tuple[AlignedColumn, ...]:
     """Find the columns of amounts right of the dates.
 
-    A column with a single amount counts only if there is a title above it.
+    A column with a single amount counts only if it is a row's, and there is a title above it.
     """
     row_line_ids = {id(placed_text.line) for placed_text in date_column.dates_or_amounts}
     dates_right_edge = max(
@@ -713,7 +713,12 @@ def _find_amount_columns(
         if placed_text.x0 > dates_right_edge
         and not any(excluded_column.overlaps(placed_text.x0, placed_text.x1) for excluded_column in other_date_columns)
     )
-    return tuple(column for column in columns if len(column.dates_or_amounts) > 1 or column.list_titles(header_lines))
+    return tuple(
+        column
+        for column in columns
+        if len(column.dates_or_amounts) > 1
+        or (column.list_titles(header_lines) and id(column.dates_or_amounts[0].line) in row_line_ids)
+    )
 
 
 def _find_labelled_sums(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache, cached_property, partial
@@ -61,7 +61,7 @@ _AMOUNT = re.compile(
 _WHOLE_AMOUNT = re.compile(
     rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>\d{{1,3}}(?:[.,' ]\d{{3}}){{1,4}}|\d{{1,7}}){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
 )
-_NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./-])(\d{1,2})(?:\2(\d{4}|\d{2}))?\.?(?![\w/-]|[.,]\d)")
+_NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./ -])(\d{1,2})(?:\2(\d{4}|\d{2}))?\.?(?![\w/-]|[.,]\d)")
 
 
 @cache
@@ -390,9 +390,8 @@ class _Auditor:
         starts = [0]
         for word in cell.words:
             starts.append(starts[-1] + len(word.text) + 1)
-        text = cell.text.translate(_DASHES)
-        if cell.is_ocr_text and sum(map(str.isdigit, text)) * 2 >= len(text.replace(" ", "")):
-            text = text.translate(_OCR_DIGITS)
+        words = cell.text.translate(_DASHES).split(" ")
+        text = " ".join(map(_read_digits, words) if cell.is_ocr_text else words)
 
         def enclose(start: int, end: int) -> Box:
             return enclose_boxes(
@@ -483,7 +482,9 @@ class _Auditor:
         for position, line in enumerate(self._lines):
             if line.is_row or line.dates or not line.amounts or not self._is_in_columns(line):
                 continue
-            above = next((other for other in reversed(self._lines[:position]) if other.amounts or other.dates), None)
+            above = next(
+                (other for other in reversed(self._lines[:position]) if other.amounts or self._is_lone_date(other)), None
+            )
             line.is_row = (
                 above is not None
                 and above.line.page_number == line.line.page_number
@@ -491,7 +492,7 @@ class _Auditor:
                 and (above.is_row or self._is_lone_date(above) or has_word(above.text, "sum", "carried"))
                 and _classify_sum(line.text) not in ("opening", "closing", "carried")
                 and not has_word(line.text, "sum", "total")
-                and bool(line.text or self._is_lone_date(above))
+                and (any(map(str.isalpha, line.text)) or self._is_lone_date(above))
             )
 
     def _is_lone_date(self, line: _ScannedLine) -> bool:
@@ -548,7 +549,13 @@ class _Auditor:
                 break
             if not line.amounts and (len(line.line.cells) > 1 or len(line.line.words) <= _MAX_TITLE_WORDS):
                 header.insert(0, line.line)
-        cells = [cell for line in header for cell in line.cells if len(cell.words) <= 2 * _MAX_TITLE_WORDS]
+        cells = [
+            part
+            for line in header
+            for cell in line.cells
+            for part in _split_title(cell, ranges)
+            if len(part.words) <= 2 * _MAX_TITLE_WORDS
+        ]
         cells_by_range = group_by(
             cells, lambda cell: min(ranges, key=lambda x: _measure_gap((x[0], 0, x[1], 0), cell.box))
         )
@@ -681,8 +688,15 @@ def _is_date_divided(cell: TextLine, next_cell: TextLine) -> bool:
     """Return True if a day and its month are two cells, as recognised words often are."""
     is_near = next_cell.box[0] - cell.box[2] < _EDGE_TOLERANCE
     return (
-        is_near and re.fullmatch(r"\d{1,2}", cell.text) is not None and _find_month(next_cell.words[0].text) is not None
+        is_near
+        and re.fullmatch(r"\d{1,2}", cell.words[-1].text) is not None
+        and _find_month(next_cell.words[0].text) is not None
     )
+
+
+def _read_digits(word: str) -> str:
+    """Return a recognised word with digits for letters if it is mostly a number."""
+    return word.translate(_OCR_DIGITS) if sum(map(str.isdigit, word)) * 2 >= len(word) else word
 
 
 def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -696,7 +710,7 @@ def _find_dates(
 ) -> Iterator[tuple[re.Match[str], tuple[int, int, int | None, bool]]]:
     """Find the dates of a text.
 
-    Day and month divided by a point alone count only at the start of a line.
+    Day and month divided by a point or a blank alone count only at the start of a line.
     """
     for match in _compile_named_date().finditer(text):
         month = _find_month(match["month"] or match["month2"])
@@ -708,7 +722,9 @@ def _find_dates(
         if len(first) == 4 and third and len(third) == 2 and 1 <= second <= 12:
             yield match, (int(third), second, int(first), False)
         elif len(first) <= 2 and (
-            third or match[2] != "." or (is_at_start and (match[0].endswith(".") or len(match[0]) == 5))
+            (third and match[2] != " ")
+            or match[2] in "/-"
+            or (is_at_start and (third or match[0].endswith(".") or len(match[0]) == 5))
         ):
             numbers = sorted((int(first), second))
             if numbers[0] >= 1 and numbers[0] <= 12 and numbers[1] <= 31:
@@ -783,6 +799,18 @@ def _classify_title(title: str) -> ColumnRole:
         ("amount", has_word(title, "column", "amount") or has_word(title, "direction", "payment")),
     )
     return next((role for role, is_named in roles if is_named), "")
+
+
+def _split_title(cell: TextLine, ranges: Sequence[tuple[float, float]]) -> Iterator[TextLine]:
+    """Yield a title, or its parts if titles of several columns have no gap between them."""
+    words_by_range = group_by(
+        cell.words, lambda word: min(ranges, key=lambda x: _measure_gap((x[0], 0, x[1], 0), word.box))
+    )
+    if sum(_overlap(x, cell.box) > 0 for x in ranges) < 2:
+        yield cell
+        return
+    for words in words_by_range.values():
+        yield replace(cell, words=tuple(words))
 
 
 def _is_running_balance(column: AuditColumn, rows: Sequence[_ScannedLine]) -> bool:
