@@ -169,11 +169,16 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
     if panels:
         ordered_lines = [_order_lines_by_panel(lines, panels, decimal_separator) for lines in lines_by_page]
         lines_by_page, lines_beside = zip(*ordered_lines, strict=True)
+    list_line_ids = {
+        id(line)
+        for lines in lines_by_page
+        for line in _find_list_lines(lines, decimal_separator, cents_optional=cents_optional)
+    }
     dates_before_amounts = [
         placed_text
         for lines in lines_by_page
         for line in lines
-        if not _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional)
+        if id(line) not in list_line_ids
         and next(find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None)
         for placed_text in find_line_dates(line)
     ]
@@ -210,7 +215,7 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         for lines in lines_by_page
         for position, line in enumerate(lines)
         for placed_text in find_line_dates(line)
-        if not _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional)
+        if id(line) not in list_line_ids
         and date_column.overlaps(placed_text.x0, placed_text.x1)
         and _has_row_amount(
             amount_columns,
@@ -342,11 +347,21 @@ def _find_right_edge(dates_or_amounts: Iterable[DateOrAmount]) -> float:
     return max(placed_text.x1 for placed_text in dates_or_amounts)
 
 
-def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> bool:
-    """Return True if a date follows an amount without a text.
+def _find_list_lines(
+    lines: Sequence[TextLine], decimal_separator: DecimalSeparator, *, cents_optional: bool
+) -> Iterator[TextLine]:
+    """Find the lines of lists of daily balances; the last one may have a single date."""
+    is_in_list = False
+    for line in lines:
+        is_in_list = _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional) or (
+            is_in_list and not _LETTERS.search(line.text)
+        )
+        if is_in_list:
+            yield line
 
-    Lists of daily balances are such.
-    """
+
+def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> bool:
+    """Return True if a date follows an amount without a text."""
     first_amount_x = min(
         (placed_text.x0 for placed_text in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)),
         default=1.0,

@@ -162,13 +162,7 @@ def _check_subtotals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
     for printed_sum in account.sums:
         if printed_sum.kind not in ("subtotal", "deposits_subtotal", "withdrawals_subtotal"):
             continue
-        rows = [
-            row
-            if printed_sum.kind == "subtotal" or (row.amount > 0) == (printed_sum.kind == "deposits_subtotal")
-            else row.model_copy(update={"amount": Decimal(0)})
-            for row in account.rows
-        ]
-        computed_sums = _add_up_rows_above(printed_sum, rows, account.sums)
+        computed_sums = _add_up_rows_above(account, printed_sum)
         if printed_sum.kind == "subtotal" and opening_balance is not None:
             computed_sums.append(opening_balance + computed_sums[0])
         computed = next((total for total in computed_sums if abs(total) == abs(printed_sum.value)), computed_sums[0])
@@ -181,21 +175,26 @@ def _check_subtotals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
         )
 
 
-def _add_up_rows_above(
-    printed_sum: PrintedSum, rows: Sequence[Transaction], sums: Sequence[PrintedSum]
-) -> list[Decimal]:
+def _add_up_rows_above(account: _AccountRowsAndSums, printed_sum: PrintedSum) -> list[Decimal]:
     """Add up the rows above a sum, from each place where it may begin to count.
 
-    These are the first row, and the first rows of a page, of a section, and below another sum.
+    These are the first row, and the first rows of a page, of a section, and below another sum. Only rows of the sum's
+    kind count.
     """
-    rows_above = rows[: printed_sum.after]
-    starts = {0} | {other_sum.after for other_sum in sums if other_sum.after < printed_sum.after}
+    rows = account.rows[: printed_sum.after]
+    starts = {0} | {other_sum.after for other_sum in account.sums if other_sum.after < printed_sum.after}
     starts |= {
         position
-        for position, (row, next_row) in enumerate(pairwise(rows_above), 1)
+        for position, (row, next_row) in enumerate(pairwise(rows), 1)
         if (row.page, row.section) != (next_row.page, next_row.section)
     }
-    return [sum((row.amount for row in rows_above[start:]), Decimal(0)) for start in sorted(starts)]
+    amounts = [
+        row.amount
+        if not printed_sum.kind.endswith("s_subtotal") or (row.amount > 0) == printed_sum.kind.startswith("deposits")
+        else Decimal(0)
+        for row in rows
+    ]
+    return [sum(amounts[start:], Decimal(0)) for start in sorted(starts)]
 
 
 def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
@@ -214,7 +213,7 @@ def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
             continue
         if printed_sum.section in sections:
             section_total = sum((row.amount for row in account.rows if row.section == printed_sum.section), Decimal(0))
-            computed_sums = (section_total, *_add_up_rows_above(printed_sum, account.rows, account.sums))
+            computed_sums = (section_total, *_add_up_rows_above(account, printed_sum))
             yield _build_sum_check(
                 "section_total",
                 printed_sum,

@@ -346,7 +346,8 @@ class _Auditor:
         heading = account = ""
         for position, line in enumerate(self._lines):
             if not line.is_row:
-                if name := _find_account_name(line):
+                # The second line of a description begins right of the dates.
+                if (name := _find_account_name(line)) and (not rows or self._is_left(line)):
                     account, heading = name, heading if name == account else ""
                 if self._is_direction_heading(position):
                     heading = line.text
@@ -587,16 +588,18 @@ class _Auditor:
 
     def _is_direction_heading(self, position: int) -> bool:
         line = self._lines[position]
-        left_edge = min(self._date_edges, default=1.0)
         return (
             not line.amounts
             and len(line.line.words) <= _MAX_HEADING_WORDS
             and len(line.line.cells) == 1
-            and line.line.box[0] <= left_edge + 0.03
+            and self._is_left(line)
             and (read_direction(line.text, is_owed=None) != "" or has_word(line.text, "direction", "payment"))
             and not any(has_word(line.text, "legend", name) for name in ("minus", "unmarked"))
             and any(other.is_row for other in self._lines[position + 1 : position + 6])
         )
+
+    def _is_left(self, line: _ScannedLine) -> bool:
+        return line.line.box[0] <= min(self._date_edges, default=1.0) + 0.03
 
     def _read_sums(self, position: int, account: str, row_count: int) -> Iterator[AuditSum]:
         line = self._lines[position]
@@ -722,9 +725,13 @@ def _find_dates(
         if len(first) == 4 and third and len(third) == 2 and 1 <= second <= 12:
             yield match, (int(third), second, int(first), False)
         elif len(first) <= 2 and (
-            (third and match[2] != " ")
-            or match[2] in "/-"
-            or (is_at_start and (third or match[0].endswith(".") or len(match[0]) == 5))
+            match[2] in "/-"
+            or (third and match[2] == ".")
+            or (
+                is_at_start
+                and (match[2] == "." or not match.start())
+                and (third or match[0].endswith(".") or len(match[0]) == 5)
+            )
         ):
             numbers = sorted((int(first), second))
             if numbers[0] >= 1 and numbers[0] <= 12 and numbers[1] <= 31:

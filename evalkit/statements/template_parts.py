@@ -330,11 +330,12 @@ def find_table_box_by_page(layout: LayoutSurvey, *, has_wide_regions: bool) -> d
 def find_table_end_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
     """Return patterns of the first line after each table, which ends the transactions."""
     end_patterns: dict[str, None] = {}
+    headings = [section.heading for section in find_direction_headings(layout)]
     has_begun = False
     for page_number, lines in enumerate(layout.lines_by_page, 1):
         _, row_positions = layout.row_positions_by_page.get(page_number, (lines, ()))
         if not row_positions and has_begun:
-            foreign_lines = (line for line in lines if not _is_sum_heading_or_furniture(layout, line))
+            foreign_lines = (line for line in lines if not _is_sum_heading_or_furniture(layout, line, headings))
             end_patterns |= {build_pattern_with_any_numbers(line.text): None for line in islice(foreign_lines, 1)}
         has_begun = has_begun or bool(row_positions)
         for row_position, next_position in pairwise((*row_positions, len(lines))):
@@ -348,16 +349,16 @@ def find_table_end_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
             if (
                 foreign_line
                 and foreign_line.box[1] <= _FOOTER_TOP
-                and not _is_sum_heading_or_furniture(layout, foreign_line)
+                and not _is_sum_heading_or_furniture(layout, foreign_line, headings)
             ):
                 end_patterns[build_pattern_with_any_numbers(foreign_line.text)] = None
     return tuple(pattern for pattern in end_patterns if re.search(r"[^\W\d_]{2}", pattern))
 
 
-def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine) -> bool:
+def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine, headings: Sequence[str]) -> bool:
     """Return True if the line is a sum, a heading, or a known non-transaction line."""
     vocabulary = load_bank_vocabulary()
-    patterns = (*vocabulary.furniture, vocabulary.deposits_heading, vocabulary.withdrawals_heading)
+    patterns = (*vocabulary.furniture, vocabulary.deposits_heading, vocabulary.withdrawals_heading, *headings)
     return (
         layout.is_sum_line(line)
         or any(match_at_line_start(pattern, line.text) for pattern in patterns)
