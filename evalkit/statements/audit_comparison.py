@@ -384,7 +384,9 @@ def _find_page_number(lines: Sequence[TextLine]) -> re.Match[str] | None:
         (
             match
             for line in lines
-            if not 0.1 < line.box[1] < 0.9 and len(line.words) < (12 if "age" in line.text else 5)
+            if not 0.1 < line.box[1] < 0.9
+            and len(line.words) < (12 if "age" in line.text else 5)
+            and not re.search(r"\d[.,]\d\d", line.text)  # a date and a balance
             if (match := _PAGE_NUMBER.search(line.text)) and 1 <= int(match[1]) <= int(match[2])
         ),
         None,

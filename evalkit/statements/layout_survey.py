@@ -45,7 +45,7 @@ _REFERENCE_NUMBER, _MIN_REFERENCE_NUMBERS, _ALIGNMENT_TOLERANCE = re.compile(r"\
 #: Smallest distance of such a column from the dates, in page widths: check numbers are printed nearer.
 _MIN_REFERENCE_DISTANCE = 0.12
 _PRINTED_AMOUNT = re.compile(r"\d[.,]\d\d\b")
-_LETTERS = re.compile(r"[^\W\d_]{2}")
+_LETTERS, _WORD = re.compile(r"[^\W\d_]{2}"), re.compile(r"[^\W\d_]{4}")
 LinesByPage = Sequence[Sequence[TextLine]]
 
 
@@ -463,7 +463,7 @@ def _find_panels(
         (part.left_edge, part is not parts[0] and parts[0].is_row)
         for parts in parts_by_line
         for part in parts
-        if part.amounts and (part.date is None) != (part.text_x is None) and part.left_edge > ranges[-1][1]
+        if (part.amounts or part.date) and (part.date is None) != (part.text_x is None) and part.left_edge > ranges[-1][1]
     ]
     rows_with_foreign_part = sum(is_behind_row for _, is_behind_row in foreign_parts)
     right_edge = (
@@ -610,7 +610,7 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
             or (
                 next_line
                 and id(next_line) not in row_line_ids
-                and all(_PRINTED_AMOUNT.search(cell.text) for cell in next_line.cells)
+                and all(_PRINTED_AMOUNT.search(cell.text) and not _WORD.search(cell.text) for cell in next_line.cells)
             )
         ):
             continue

@@ -541,9 +541,8 @@ class _Auditor:
         first = self._lines[position].line
         header: list[TextLine] = []
         for line in reversed(self._lines[max(0, position - _MAX_HEADER_LINES) : position]):
-            if line.line.page_number != first.page_number or line.dates:
-                break
-            if line.amounts and not has_word(line.text, "sum", "balance") and not has_word(line.text, "sum", "carried"):
+            is_balance = has_word(line.text, "sum", "balance") or has_word(line.text, "sum", "carried")
+            if line.line.page_number != first.page_number or ((line.dates or line.amounts) and not is_balance):
                 break
             below = header[0] if header else first
             if below.deskewed_center_y - line.line.deskewed_center_y > 4 * first.height:
@@ -606,9 +605,11 @@ class _Auditor:
         for amount in line.amounts:
             left = max((other.box[2] for other in line.amounts if other.box[2] <= amount.box[0]), default=0.0)
             label = " ".join(word.text for word in line.words if left <= word.box[0] < amount.box[0])
-            if not any(character.isalpha() for character in label):
-                label = self._find_label_above(position, amount)
-            if any(character.isalpha() for character in label):
+            if not any(map(str.isalpha, label)):
+                # In a table with the descriptions at the right, the label is behind the amount.
+                is_single = len(line.amounts) == 1 and any(map(str.isalpha, line.text))
+                label = line.text if is_single else self._find_label_above(position, amount)
+            if any(map(str.isalpha, label)):
                 yield AuditSum(_classify_sum(label), label, amount, line.line.page_number, account, row_count)
 
     def _find_label_above(self, position: int, amount: PrintedAmount) -> str:

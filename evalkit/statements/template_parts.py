@@ -372,13 +372,14 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
     Continuation lines, sums and known lines without a transaction still belong to the table.
     """
     first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
+    last_amount_x = max(amount_column.x1 for amount_column in layout.amount_columns)
     for position in range(last_row_position + 1, len(lines)):
         line, previous_line = lines[position], lines[position - 1]
         is_known_line = layout.is_sum_line(line) or any(
             match_at_line_start(pattern, line.text) for pattern in load_bank_vocabulary().furniture
         )
         is_below_text = layout.has_text_before_dates or layout.date_column.x1 < line.box[0]
-        is_continuation = is_below_text and line.box[2] < first_amount_x
+        is_continuation = is_below_text and (line.box[2] < first_amount_x or last_amount_x < line.box[0])
         has_amount = not layout.is_row_start(line) and _ends_in_amount(layout, line)
         if line.deskewed_center_y - previous_line.deskewed_center_y > CONTINUATION_GAPS[
             0
