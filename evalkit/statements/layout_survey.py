@@ -463,7 +463,9 @@ def _find_panels(
         (part.left_edge, part is not parts[0] and parts[0].is_row)
         for parts in parts_by_line
         for part in parts
-        if (part.amounts or part.date) and (part.date is None) != (part.text_x is None) and part.left_edge > ranges[-1][1]
+        if (part.amounts or part.date)
+        and (part.date is None) != (part.text_x is None)
+        and part.left_edge > ranges[-1][1]
     ]
     rows_with_foreign_part = sum(is_behind_row for _, is_behind_row in foreign_parts)
     right_edge = (

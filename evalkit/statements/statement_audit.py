@@ -484,7 +484,8 @@ class _Auditor:
             if line.is_row or line.dates or not line.amounts or not self._is_in_columns(line):
                 continue
             above = next(
-                (other for other in reversed(self._lines[:position]) if other.amounts or self._is_lone_date(other)), None
+                (other for other in reversed(self._lines[:position]) if other.amounts or self._is_lone_date(other)),
+                None,
             )
             line.is_row = (
                 above is not None
@@ -556,9 +557,7 @@ class _Auditor:
             for part in _split_title(cell, ranges)
             if len(part.words) <= 2 * _MAX_TITLE_WORDS
         ]
-        cells_by_range = group_by(
-            cells, lambda cell: min(ranges, key=lambda x: _measure_gap((x[0], 0, x[1], 0), cell.box))
-        )
+        cells_by_range = group_by(cells, lambda cell: _find_nearest_range(cell.box, ranges))
         return {
             x: _Title(max(_overlap(x, cell.box) for cell in nearest), " ".join(cell.text for cell in nearest))
             for x, cells in cells_by_range.items()
@@ -809,16 +808,16 @@ def _classify_title(title: str) -> ColumnRole:
     return next((role for role, is_named in roles if is_named), "")
 
 
-def _split_title(cell: TextLine, ranges: Sequence[tuple[float, float]]) -> Iterator[TextLine]:
-    """Yield a title, or its parts if titles of several columns have no gap between them."""
-    words_by_range = group_by(
-        cell.words, lambda word: min(ranges, key=lambda x: _measure_gap((x[0], 0, x[1], 0), word.box))
-    )
+def _find_nearest_range(box: Box, ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return min(ranges, key=lambda x: _measure_gap((x[0], 0, x[1], 0), box))
+
+
+def _split_title(cell: TextLine, ranges: Sequence[tuple[float, float]]) -> list[TextLine]:
+    """Return a title, or its parts if titles of several columns have no gap between them."""
     if sum(_overlap(x, cell.box) > 0 for x in ranges) < 2:
-        yield cell
-        return
-    for words in words_by_range.values():
-        yield replace(cell, words=tuple(words))
+        return [cell]
+    words_by_range = group_by(cell.words, lambda word: _find_nearest_range(word.box, ranges))
+    return [replace(cell, words=tuple(words)) for words in words_by_range.values()]
 
 
 def _is_running_balance(column: AuditColumn, rows: Sequence[_ScannedLine]) -> bool:

@@ -188,6 +188,4 @@ def test_recognised_months_keep_their_letters() -> None:
     recognised = page(1, text, status="ocr")
     audited = audit_lines((group_words_into_lines(recognised),))
     assert audited.find_period("day first") == (date(2023, 7, 1), date(2023, 12, 31))
-    assert [(row.dates[0][:3], row.amounts[0].value) for row in audited.rows][:1] == [
-        ((8, 7, 2023), Decimal("135.81"))
-    ]
+    assert [(row.dates[0][:3], row.amounts[0].value) for row in audited.rows][:1] == [((8, 7, 2023), Decimal("135.81"))]

@@ -184,8 +184,16 @@ BLANKS_IN_DATES: list[str | Cells] = [
         (BLANKS_IN_DATES, "2024-02-02 2024-02-15", "2000.00 -1200.00", 3),
     ],
     ids=[
-        "summary in parts", "daily balances", "balances as rows", "debit in letters", "totals below columns", "owed",
-        "card in a section", "members of a card", "balance of the day", "blanks in dates",
+        "summary in parts",
+        "daily balances",
+        "balances as rows",
+        "debit in letters",
+        "totals below columns",
+        "owed",
+        "card in a section",
+        "members of a card",
+        "balance of the day",
+        "blanks in dates",
     ],
 )
 def test_rows_are_read_and_sums_are_met(
