@@ -344,7 +344,7 @@ def is_total(applied: AppliedTemplate, page: int, box: Box) -> bool:
         and box[0] <= amount.box[0] < box[2]
         and box[1] <= (amount.box[1] + amount.box[3]) / 2 <= box[3]
     ]
-    explained = {abs(value) for value in _compute_totals(applied, least=2)}
+    explained = {Decimal(0), *(abs(value) for value in _compute_totals(applied, least=2))}
     return bool(amounts) and all(amount.value in explained for amount in amounts)
 
 

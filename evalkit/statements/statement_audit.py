@@ -279,7 +279,8 @@ class StatementAudit:
         for text, days in resolved:
             if len(days) > 1 and (has_word(text, "date", "period") or (max(days) - min(days)).days in _PERIOD_DAYS):
                 return min(days), max(days)
-        dated = [max(days) for text, days in resolved if days and has_word(text, "date", "statement")]
+        # A date without any words, at the head of a letter, is the statement's.
+        dated = [max(days) for text, days in resolved if days and (not text or has_word(text, "date", "statement"))]
         return (max(dated) - _LONGEST_PERIOD, max(dated)) if dated else None
 
     def _resolve_header_date(
@@ -310,6 +311,8 @@ class _ScannedLine:
     words: list[PageWord] = field(default_factory=list)
     """The words that are neither dates nor amounts."""
     is_row: bool = False
+    is_text_first: bool = False
+    """True if descriptions are left of the dates."""
 
     @property
     def text(self) -> str:
@@ -317,8 +320,10 @@ class _ScannedLine:
 
     @property
     def is_dated(self) -> bool:
-        """True if the line begins with a date, or with a date behind a short number."""
-        return bool(self.dates) and sum(word.box[0] < self.dates[0].box[0] for word in self.words) <= 1
+        """True if the line begins with a date, or with a date behind a short number or a description."""
+        return bool(self.dates) and (
+            self.is_text_first or sum(word.box[0] < self.dates[0].box[0] for word in self.words) <= 1
+        )
 
 
 class _Auditor:
@@ -333,6 +338,7 @@ class _Auditor:
         has_cents = any(_AMOUNT.search(_mask(text, [match.span() for match, _ in _find_dates(text)])) for text in texts)
         self._amount_pattern = _AMOUNT if has_cents else _WHOLE_AMOUNT
         scanned_lines = [self._scan_line(line) for line in lines]
+        _mark_text_first(scanned_lines)
         self._date_edges = _cluster_edges(line.dates[0].box[0] for line in scanned_lines if line.is_dated)
         self._lines = [part for line in scanned_lines for part in self._split_sides(line)]
         dated = [line for line in self._lines if self._is_dated_row(line)]
@@ -661,6 +667,18 @@ class _Auditor:
         return len(between) <= 2 and not has_word(text, "date", "due") and not has_word(text, "date", "statement")
 
 
+def _mark_text_first(lines: Sequence[_ScannedLine]) -> None:
+    """Mark the rows of a table whose dates are between descriptions and amounts."""
+    rows = [
+        line for line in lines if line.dates and any(amount.box[0] > line.dates[0].box[2] for amount in line.amounts)
+    ]
+    text_first = [line for line in rows if not line.is_dated and len(line.dates) == 1]
+    edges = _cluster_edges(line.dates[0].box[0] for line in text_first)
+    if 2 * len(text_first) > len(rows):
+        for line in text_first:
+            line.is_text_first = any(abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in edges)
+
+
 def read_direction(text: str, *, is_owed: bool | None) -> str:
     """Return ``in`` or ``out`` if a title or label has only one direction, else empty.
 
@@ -780,6 +798,7 @@ def _clip_side(scanned: _ScannedLine, left: float, right: float) -> _ScannedLine
         [day for day in scanned.dates if left <= (day.box[0] + day.box[2]) / 2 < right],
         [amount for amount in scanned.amounts if left <= (amount.box[0] + amount.box[2]) / 2 < right],
         [word for word in scanned.words if left <= word.center_x < right],
+        is_text_first=scanned.is_text_first,
     )
 
 
