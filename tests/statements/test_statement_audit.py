@@ -189,3 +189,24 @@ def test_recognised_months_keep_their_letters() -> None:
     audited = audit_lines((group_words_into_lines(recognised),))
     assert audited.find_period("day first") == (date(2023, 7, 1), date(2023, 12, 31))
     assert [(row.dates[0][:3], row.amounts[0].value) for row in audited.rows][:1] == [((8, 7, 2023), Decimal("135.81"))]
+
+
+def test_dates_may_follow_descriptions() -> None:
+    audited = audit(
+        "Details of the entry    Date     Amount      Balance\n"
+        "SERVICE FEE OF MAY      21 Dec    20.00Dr     80.00Dr\nSALARY FYNBOS TRADERS   22 Dec    30.00Cr     50.00Dr\n"
+    )
+    assert [(row.text, row.amounts[0].mark) for row in audited.rows] == [
+        ("SERVICE FEE OF MAY", "out"), ("SALARY FYNBOS TRADERS", "in"),
+    ]  # fmt: skip
+
+
+def test_a_date_without_words_is_the_statements() -> None:
+    rows = "5 Jan     SHOP      10.00\n9 Jan     PAY       50.00\n"
+    assert audit("Pebble Bank\n                         31 January 2024\n" + rows).find_period("day first") is not None
+    assert audit("Pebble Bank\n                  Opened 31 January 2024\n" + rows).find_period("day first") is None
+
+
+def test_a_label_may_follow_its_amount() -> None:
+    audited = audit("03.01.24  20,00   POS\n09.01.24  30,00   POS\n          950,00   SALDO FINALE\n")
+    assert [(each.kind, each.amount.value) for each in audited.sums] == [("closing", Decimal("950.00"))]

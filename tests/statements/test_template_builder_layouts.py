@@ -157,6 +157,24 @@ BLANKS_IN_DATES: list[str | Cells] = [
     [(100, "TOTAL DES OPERATIONS"), (-470, "1 200,00"), (-560, "2 000,00")],
     [(100, "SOLDE CREDITEUR AU 29.02.2024"), (-560, "1 800,00")],
 ]  # fmt: skip
+VALUE_DATES_BEFORE_BALANCES: list[str | Cells] = [
+    "Alpenbank AG", "Kontoauszug 01.01.2024 - 31.01.2024", "",
+    [(50, "Datum"), (105, "Buchungstext"), (-345, "Belastung"), (-420, "Gutschrift"), (435, "Valuta"), (-550, "Saldo")],
+    [(105, "Saldovortrag"), (-550, "3'710.00")],
+    [(50, "03.01.24"), (105, "Dauerauftrag Miete"), (-345, "200.00"), (435, "03.01.24")],
+    [(50, "03.01.24"), (105, "Einkauf Laden"), (-345, "10.00"), (435, "04.01.24"), (-550, "3'500.00")],
+    [(50, "09.01.24"), (105, "Bargeldbezug"), (-345, "50.00"), (435, "09.01.24")],
+    [(50, "09.01.24"), (105, "Lohn AG"), (-420, "1'000.00"), (435, "10.01.24"), (-550, "4'450.00")],
+    [(105, "Umsatztotal"), (-345, "260.00"), (-420, "1'000.00")], [(105, "Schlusssaldo"), (-550, "4'450.00")],
+]  # fmt: skip
+LABELS_BEHIND_AMOUNTS: list[str | Cells] = [
+    "Banca del Golfo", "ESTRATTO CONTO AL 31.01.2024", "",
+    [(50, "DATA"), (105, "VALUTA"), (-240, "USCITE"), (-310, "ENTRATE"), (330, "DESCRIZIONE")],
+    [(-310, "3.000,00"), (330, "SALDO INIZIALE AL 31.12.2023")],
+    [(50, "03.01.24"), (105, "03.01.24"), (-240, "20,00"), (330, "PAGAMENTO POS")], [(330, "CARTA 4417")],
+    [(50, "09.01.24"), (105, "10.01.24"), (-310, "900,00"), (330, "STIPENDIO")], [(330, "RIF 88120")],
+    [(-310, "3.880,00"), (330, "SALDO FINALE AL 31.01.2024")],
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -182,6 +200,13 @@ BLANKS_IN_DATES: list[str | Cells] = [
         ),
         (BALANCE_OF_THE_DAY, "2024-03-04 2024-03-04 2024-03-11", "-40.00 90.00 -60.00", 3),
         (BLANKS_IN_DATES, "2024-02-02 2024-02-15", "2000.00 -1200.00", 3),
+        (
+            VALUE_DATES_BEFORE_BALANCES,
+            "2024-01-03 2024-01-03 2024-01-09 2024-01-09",
+            "-200.00 -10.00 -50.00 1000.00",
+            4,
+        ),
+        (LABELS_BEHIND_AMOUNTS, "2024-01-03 2024-01-09", "-20.00 900.00", 1),
     ],
     ids=[
         "summary in parts",
@@ -194,6 +219,8 @@ BLANKS_IN_DATES: list[str | Cells] = [
         "members of a card",
         "balance of the day",
         "blanks in dates",
+        "value dates before balances",
+        "labels behind amounts",
     ],
 )
 def test_rows_are_read_and_sums_are_met(
