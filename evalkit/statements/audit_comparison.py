@@ -268,7 +268,11 @@ def find_unused_sums(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     checked = {check.account for check in applied.sum_checks}
     accounts = {transaction.account for transaction in applied.statement.transactions}
     suggested_fix = "Name the labels of the printed balances and totals"
-    taken = [row for row in comparison.unread_rows if comparison.is_read_as_sum(row)]
+    taken = [
+        row
+        for row in comparison.unread_rows
+        if comparison.is_read_as_sum(row) and not is_total(applied, row.line.page_number, row.line.box)
+    ]
     if taken:
         yield TemplateFinding(
             "high", "reconciliation_strategy", f"{len(taken)} rows are taken for printed sums", taken[0].line.page_number,

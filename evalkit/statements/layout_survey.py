@@ -690,9 +690,11 @@ def _find_reference_columns(
 def _find_place_columns(
     row_dates: Sequence[DateOrAmount], header_lines: Sequence[TextLine], right_limit: float
 ) -> Iterator[AlignedColumn]:
-    """Find the column of towns between the descriptions and the amounts, by its title."""
-    pattern = load_bank_vocabulary().columns["place"]
-    title_x0 = [cell.box[0] for line in header_lines for cell in line.cells if match_at_line_start(pattern, cell.text)]
+    """Find the columns of towns, and of references beside descriptions, left of the amounts by their titles."""
+    titles, patterns = [cell for line in header_lines for cell in line.cells], load_bank_vocabulary().columns
+    has_description = any(match_at_line_start(patterns["description"], title.text) for title in titles)
+    names = ("place", "reference") if has_description else ("place",)
+    title_x0 = [title.box[0] for name in names for title in titles if match_at_line_start(patterns[name], title.text)]
     places = [
         DateOrAmount(cell, cell.words)
         for placed_date in row_dates
