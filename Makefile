@@ -1,4 +1,5 @@
-# Two commands to know: `make demo` shows evalkit at work, `make test` runs the whole suite.
+# Three commands to know: `make demo` shows evalkit at work, `make test` runs the whole suite, and
+# `make install EXTRAS="providers s3"` installs evalkit with the extras that you use.
 # They need git, make and Python 3.11 or newer with venv; everything else comes from requirements.lock.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -6,6 +7,7 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 BIN := .venv/bin
+EXTRAS ?=
 SERVE ?= 1
 OUTPUT ?= output
 PORT ?= 8866
@@ -13,18 +15,32 @@ PORT ?= 8866
 # One process a core is enough: threads of linear algebra beside them only wait for each other.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test test-fast tesseract browser postgresql nginx jupyterhub fhir-validator small-model check bench stress lock clean
+.PHONY: install demo test test-fast tesseract browser postgresql nginx jupyterhub fhir-validator small-model check bench stress lock clean
 
-# Compiled afresh, a wheel of a lock file's version would be another program: binary wheels only where there are any.
-.venv/.demo: requirements.lock pyproject.toml
+# In two steps, because pip can compare no hash of a folder: first the locked packages, each file of which must have a hash of
+# the lock, then evalkit, built by the locked build program. Nothing but wheels: building an sdist would run code from outside the lock.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+define install
+  $(BIN)/python tests/locked_requirements.py $(1) > .venv/requirements.txt
+  $(PIP) --require-hashes --only-binary :all: --requirement .venv/requirements.txt
+  $(PIP) --no-build-isolation --editable .
+endef
+
+.venv/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "evalkit needs Python 3.11 or newer; name it: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dask,ocr]'
+	touch $@
+
+install: .venv/.created
+	$(call install,$(EXTRAS))
+
+.venv/.demo: requirements.lock pyproject.toml | .venv/.created
+	$(call install,dask ocr)
 	touch $@
 
 .venv/.test: .venv/.demo
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dask,ocr,dev]'
+	$(call install,dask ocr dev)
 	touch $@
 
 demo: .venv/.demo tesseract
@@ -139,11 +155,12 @@ bench: .venv/.test
 stress: .venv/.test tesseract browser postgresql nginx jupyterhub small-model
 	$(BIN)/python -m pytest -m stress --timeout 3600 tests -v
 
-# Pin the newest versions that fit pyproject.toml; names and versions only.
+# Pin the newest versions that fit pyproject.toml, with the hashes of all their files; the build program too.
 lock: .venv/.test
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade --no-header \
-	  --output-file requirements.lock pyproject.toml
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' | \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade --generate-hashes --no-header \
+	  --output-file requirements.lock pyproject.toml -
 
 clean:
 	rm -rf .venv .demo .bench

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 import sys
 import tempfile
@@ -36,12 +35,14 @@ from evalkit.settings import LOCAL_EXECUTOR, Settings
 from evalkit.store import (
     RESULTS_FOLDER,
     SQLITE_FILE,
+    LocalOutputFolder,
     check_and_describe_database,
     is_sqlite_missing,
     measure_database_clock_skew,
     open_output_folder,
     parse_output_location,
 )
+from evalkit.store.local_folder import EXPOSING_MODES
 
 _REQUIRED_PACKAGES = (
     "pymupdf",
@@ -292,9 +293,9 @@ def _describe_output_folder(output: str) -> str | DoctorCheck:
     if folder.exists() and folder_status.st_uid != os.geteuid():
         remedy = "Start evalkit as the folder's owner, so that all its files belong to one user."
         return DoctorCheck("output folder", False, f"{folder} belongs to another user ({folder_status.st_uid})", remedy)
-    if folder.exists() and stat.S_IMODE(folder_status.st_mode) & 0o077:
+    if folder.exists() and folder_status.st_mode & EXPOSING_MODES:
         mode = f"{stat.S_IMODE(folder_status.st_mode):04o}"
-        remedy = f"Run: chmod -R go= {shlex.quote(str(folder))}"
+        remedy = LocalOutputFolder.get_permission_remedy(folder)
         return DoctorCheck("output folder", False, f"{folder} is open to other users (mode {mode})", remedy)
     return _describe_disk("output folder", folder)
 

@@ -19,6 +19,8 @@ Every message is one line: what is wrong and which value; ``remedy`` says what t
 quote a document's text.
 """
 
+import errno
+
 
 class EvalkitError(Exception):
     """Base of all errors that evalkit raises on purpose.
@@ -112,3 +114,14 @@ class CaseTaken(ReviewRefused):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.holder, self.since, self.same_reviewer)
+
+
+def is_disk_full(error: OSError) -> bool:
+    """Return True if the disk, or this user's quota of it, has no room left."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def choose_disk_remedy(error: OSError, remedy: str) -> str:
+    """Return ``remedy``, or what helps if the disk is full."""
+    full_remedy = "Free some disk space and run the command again: what was saved before is kept."
+    return full_remedy if is_disk_full(error) else remedy

@@ -41,7 +41,7 @@ ISSUE_GROUP_BY_AGENT: dict[str, str] = {
 
 
 class IssueSeverity(StrEnum):
-    """How much an issue weighs; the order is worst first."""
+    """Weight of an issue, the worst first."""
 
     BLOCKER = "BLOCKER"
     MAJOR = "MAJOR"

@@ -59,7 +59,7 @@ def test_doctor_tells_a_folder_that_others_can_read(tmp_path: Path, monkeypatch:
     output.chmod(0o755)
     found = check("output folder", output)
     assert (found.is_fine, found.found) == (False, f"{output} is open to other users (mode 0755)")
-    assert found.remedy == f"Run: chmod -R go= {output}"
+    assert found.remedy == f"Run: chmod -R g-w,o= {output}"
     output.chmod(0o700)
     monkeypatch.setattr("evalkit.doctor.os.geteuid", lambda: output.stat().st_uid + 1)
     assert "belongs to another user" in check("output folder", output).found

@@ -323,6 +323,14 @@ function render({ model, el: root }) {
   model.on("change:guidelines", () => fill(guidelines.node.querySelector(".ek-guidelines"), model.get("guidelines").map(block)));
   const stopKeys = keyboard(model.get("can_log_out"));
 
+  // By POST with the page's token: a link on another page must not log anybody out.
+  const logout = el("button", { class: "ek-link", "data-focus": "logout", text: "Log out", onclick: () => {
+    const token = document.cookie.match(/(?:^|; )_xsrf=([^;]*)/)?.[1];
+    const form = el("form", { method: "post", action: `${served().baseUrl}logout`, hidden: true }, el("input", { name: "_xsrf", value: token }));
+    document.body.append(form);
+    form.submit();
+  } });
+
   const draw = () => {
     const done = model.get("done");
     const total = model.get("total");
@@ -345,7 +353,7 @@ function render({ model, el: root }) {
       el("span", { class: "ek-pill", text: [model.get("reviewer"), model.get("role")].filter(Boolean).join(" · ") }),
       el("button", { "data-key": "Shift+G", onclick: guidelines.toggle }, "Guidelines", kbd("⇧G")),
       el("button", { class: "ek-help", "data-focus": "help", "aria-label": "all keys", title: "All keys", onclick: toggleKeys }, el("kbd", { text: "?" })),
-      model.get("can_log_out") ? el("a", { class: "ek-link", "data-focus": "logout", href: `${served().baseUrl}logout`, text: "Log out" }) : null,
+      model.get("can_log_out") ? logout : null,
     );
   };
 

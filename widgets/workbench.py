@@ -207,6 +207,7 @@ class Workbench:
                 edge = str(message.get("edge", ""))
                 if not (edge and edge == self._last_moved_edge and message.get("goes_on")):
                     self._undo_stack.append(draft_before)
+                    self.review_session.forget_last_submission()
                 self._last_moved_edge = edge
                 self.segment_editor.undo = self._describe_undo()
 
@@ -327,6 +328,7 @@ class Workbench:
 
     def _show_queue(self, notice: str = "") -> None:
         self._forget_case()
+        self.review_session.forget_last_submission()  # the list has the last cases, to be reopened from their reviews
         queue_page = self.review_session.load_queue_page()
         self.queue_panel.show_queue_page(queue_page, notice)
         self._show_role(queue_page.role)

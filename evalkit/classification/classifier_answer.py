@@ -83,7 +83,10 @@ def _extract_shortest_passage(text: str, first_words: str, last_words: str) -> s
 
 
 class _AnswerPart(DiscreetModel):
-    """Part of a model's answer, whose order of fields is the schema's; docstrings of fields are its descriptions."""
+    """Part of a model's answer.
+
+    The order of the fields is the schema's, and their docstrings are its descriptions.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
@@ -138,7 +141,7 @@ class SegmentAnswer(_AnswerPart):
 
 
 class ClassificationAnswer(_AnswerPart):
-    """What a model is asked to state about a document."""
+    """Statement of a model about a document."""
 
     segments: tuple[SegmentAnswer, ...]
     """In page order"""

@@ -44,9 +44,9 @@ TEXT_FINDING_CODES: dict[Agent, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT",
 
 
 class Finding(DiscreetModel):
-    """One thing a verifier found in the text. Flat, so that any provider's structured output can carry it.
+    """One thing a verifier found in the text.
 
-    The docstrings of the fields are the schema's descriptions.
+    Flat, so that any provider's structured output can carry it. The docstrings of the fields are the schema's descriptions.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)

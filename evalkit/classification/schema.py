@@ -26,7 +26,7 @@ REPORT_TYPES = (DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT, Docu
 
 
 class PresenceLevel(StrEnum):
-    """How a type is present in a segment or document."""
+    """Presence of a type in a segment or document."""
 
     PRIMARY = "PRIMARY"
     EMBEDDED_RAW = "EMBEDDED_RAW"
@@ -54,7 +54,7 @@ class Evidence(_AnswerModel):
 
 
 class TypePresence(_AnswerModel):
-    """How much of one segment is of one document type."""
+    """Share of one segment that is of one document type."""
 
     document_type: DocumentType
     presence_level: PresenceLevel
@@ -109,7 +109,7 @@ class ReviewedSegment(Segment):
 
 
 class MixtureEntry(_AnswerModel):
-    """How much of the whole document is of one document type."""
+    """Share of the whole document that is of one document type."""
 
     document_type: DocumentType
     presence_level: PresenceLevel

@@ -139,7 +139,7 @@ def import_answers(
     print_outcome(
         [table, total] if rows else ["The file has no task"], lambda: [vars(row) for row in rows], as_json=as_json
     )
-    raise typer.Exit(1 if any(row.status == "refused" for row in rows) else 0)
+    raise typer.Exit(1 if counts["refused"] or counts["not read"] else 0)
 
 
 def report(

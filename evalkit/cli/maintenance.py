@@ -20,7 +20,7 @@ from evalkit.cli.options import (
 from evalkit.cli.render import render_doctor_checks
 from evalkit.cli.terminal import print_json, print_notes, print_outcome
 from evalkit.core.wording import format_count
-from evalkit.errors import UsageError
+from evalkit.errors import UsageError, choose_disk_remedy
 
 
 def samples(
@@ -39,7 +39,7 @@ def samples(
         raise UsageError(
             f"{folder} cannot be written ({error.strerror})",
             code="SAMPLES",
-            remedy="Choose a folder that you may write to.",
+            remedy=choose_disk_remedy(error, "Choose a folder that you may write to."),
         ) from error
     names = [path.name for path in sample_paths]
     text = f"{format_count(len(names), 'file')} written to {folder}"

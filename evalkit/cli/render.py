@@ -187,13 +187,18 @@ def format_usage(usage: Usage | UsageTotal) -> str:
 # ── documents and cases ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def render_queue(rows: Sequence[Mapping[str, Any]]) -> Iterator[Printable]:
-    """Render the waiting cases as a table, in the given order."""
+def render_queue(rows: Sequence[Mapping[str, Any]], lost_count: int = 0) -> Iterator[Printable]:
+    """Render the waiting cases as a table, in the given order.
+
+    ``lost_count`` is the number of cases that cannot be listed.
+    """
     columns = ("case_id", "pages", "blocker", "major", "minor", "review_reason", "review_status", "decision_reason")
     if rows:
         yield ConsoleTable(columns, [[str(row[name]) for name in columns] for row in rows])
-    else:
+    elif not lost_count:
         yield "No cases are waiting for an expert."
+    if lost_count:
+        yield f"{format_count(lost_count, 'case')} cannot be listed, because their files in sme_packets/ are missing. Restore that folder from a backup, or run the documents again."
 
 
 def render_result(doc_id: str, result: DocumentResult | DocumentFailure) -> Iterator[Printable]:

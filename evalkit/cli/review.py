@@ -21,7 +21,7 @@ def queue(
 ) -> None:
     """List the cases that wait for an expert.
 
-    The cases with the worst issues come first.
+    The cases with the worst issues come first. Exit status 1 if packets of cases are missing.
 
     Example: evalkit queue
     """
@@ -30,7 +30,8 @@ def queue(
 
     with open_index(open_existing_output(output), read_only=True) as index:
         rows = list_pending_cases_worst_first(index)
-    print_outcome(render_queue(rows), lambda: rows, as_json=as_json)
+    print_outcome(render_queue(rows, len(index.lost_case_ids)), lambda: rows, as_json=as_json)
+    raise typer.Exit(1 if index.lost_case_ids else 0)
 
 
 def show(

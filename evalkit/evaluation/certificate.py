@@ -183,9 +183,10 @@ class Certificate:
         audits = f"{self.wrong_count} of {self.audit_count} blind audits found a wrong type"
         if self.unanswered_count:
             audits += f" and {self.unanswered_count} have no answer, which counts as wrong"
+        bound = "an unknown share" if self.error_bound >= 1 else f"at most {_format_percent(self.error_bound)}"
         facts = (
-            f"{audits}; at most {_format_percent(self.error_bound)} of the {self.accepted_count} documents accepted from "
-            f"{self.first_accepted_at[:10]} to {self.covered_until[:10]} are wrong."
+            f"{audits}; {bound} of the {self.accepted_count} documents accepted from {self.first_accepted_at[:10]} to "
+            f"{self.covered_until[:10]} {'is' if self.error_bound >= 1 else 'are'} wrong."
         )
         if self.simulated_count:
             return f"No certificate: answers by programs prove nothing (audits: {self.simulated_count})."

@@ -15,7 +15,7 @@ import pandas as pd
 
 from evalkit.document_types import list_type_names
 from evalkit.evaluation.confidence_calibration import tabulate_reliability
-from evalkit.evaluation.intervals import estimate_proportion
+from evalkit.evaluation.headline_estimates import TYPE_HEADLINES, estimate_headline
 from evalkit.evaluation.metrics import CANNOT_TELL, find_boundaries, list_page_types, tabulate_confusion
 from evalkit.evaluation.production import get_production_type, get_true_type
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, Study
@@ -116,15 +116,13 @@ class StudyExplorer:
         return positions[np.argsort(np.where(is_known, np.where(reference != judged, 0, 2), 1), kind="stable")]
 
     def _measure_shares(self, positions: npt.NDArray[np.intp]) -> list[dict[str, Any]]:
-        """Estimate how often each system is right about the chosen documents."""
-        frame = self.frame.iloc[positions]
+        """Estimate as the report does how often each system is right about the chosen."""
+        documents = [self.study.documents[position] for position in positions]
         shares = []
-        for name in ("program", "production"):
-            judged = frame[(frame["truth"] != _UNKNOWN) & (frame[name] != _UNKNOWN)]
-            estimate = estimate_proportion(int((judged["truth"] == judged[name]).sum()), len(judged))
-            shares.append(
-                {"of": name, "value": estimate.value, "low": estimate.low, "high": estimate.high, "n": len(judged)}
-            )
+        for name, (is_included, measure) in TYPE_HEADLINES.items():
+            headline = estimate_headline(name, "", list(filter(is_included, documents)), measure)
+            value, low, high, *_ = headline.estimate
+            shares.append({"of": name, "value": value, "low": low, "high": high, "n": headline.reviewed_count})
         return shares
 
     def _count_slice(self, name: str, filters: Mapping[str, str]) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from evalkit.core.document_cache import keep_results
-from evalkit.errors import StoreError, UsageError
+from evalkit.errors import StoreError, UsageError, choose_disk_remedy
 from evalkit.evaluation.exports.content import ExportOptions, collect_content
 from evalkit.evaluation.exports.export_folder import is_earlier_export
 from evalkit.evaluation.exports.formats import EXPORT_FORMATS, ExportFormatName
-from evalkit.evaluation.ground_truth_table import TableLevel
+from evalkit.evaluation.ground_truth_table import COLUMNS, TableLevel, require_choice
 from evalkit.evaluation.splitting import require_valid_split_shares
 from evalkit.settings import Settings
 from evalkit.store import open_output_folder
@@ -63,6 +63,8 @@ def export_ground_truth(
     read back as intended. If documents had to be left out or are incomplete, all others are written first, then a
     StoreError names the problems.
     """
+    require_choice("format", file_format, EXPORT_FORMATS)
+    require_choice("level", level, COLUMNS)
     export_format = EXPORT_FORMATS[file_format]
     options = ExportOptions(level, silver, deidentify, split, seed, with_text, export_format.needs_bundles)
     target = None if to is None else Path(os.path.realpath(to))
@@ -77,7 +79,7 @@ def export_ground_truth(
         raise UsageError(
             f"{to} cannot be written ({error.strerror or type(error).__name__})",
             code="EXPORT",
-            remedy="Give another file or folder to write.",
+            remedy=choose_disk_remedy(error, "Give another file or folder to write."),
         ) from error
     if content.problems:
         raise StoreError(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from evalkit.core.data_frames import build_frame
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.identity.file_persons import count_pages_of_other_persons, group_stored_pages_by_person
-from evalkit.errors import StoreError
+from evalkit.errors import StoreError, UsageError
 from evalkit.evaluation.fhir.bundle_reader import is_bundle_export, read_bundle_export
 from evalkit.pipeline.sample_draws import read_probability_by_eligible_doc_id
 from evalkit.review.attention_checks import is_attention_check_review
@@ -162,12 +162,21 @@ def load_ground_truth(output: Path | str, level: TableLevel = "document", *, sil
     record of a random draw cannot be read, inclusion probabilities that the draw may have raised are missing.
     ``frame.attrs["problems"]`` lists a sentence for each such file.
     """
+    require_choice("level", level, COLUMNS)
     folder_truth = read_folder_ground_truth(output, include_silver=silver)
     rows = build_ground_truth_rows(folder_truth.documents, level)
     dtypes = {name: get_column_dtype(name) for name in COLUMNS[level]}  # fixed, even if there are no rows
     table = build_frame(rows, dtypes, output=output)
     table.attrs["problems"] = list(folder_truth.problems)
     return table
+
+
+def require_choice(option: str, name: str, choices: Collection[str]) -> None:
+    """Raise UsageError, with all names, if the option has no choice of this name."""
+    if name not in choices:
+        raise UsageError(
+            f"there is no {option} {name:s}", code="EXPORT-CHOICE", remedy=f"Choose from {', '.join(choices)}."
+        )
 
 
 def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False) -> FolderGroundTruth:

@@ -112,9 +112,14 @@ class HeadlineEstimate:
         return widen_to_process(self.archive_estimate, self.population_size)
 
 
+#: Who gives a type → filter that selects the documents to which it does, score of a document.
+TYPE_HEADLINES: dict[str, tuple[Callable[[DocumentRecord], bool], DocumentMeasure]] = {
+    "program": (lambda _: True, score_agent_type),
+    "production": (lambda document: document.production_labels is not None, score_production_type),
+}
 #: (name, population in words, filter that selects the population, score of a document) of each headline figure.
 _HEADLINE_DEFINITIONS: tuple[tuple[str, str, Callable[[DocumentRecord], bool], DocumentMeasure], ...] = (
-    ("Type of the document right", "all processed documents", lambda _: True, score_agent_type),
+    ("Type of the document right", "all processed documents", *TYPE_HEADLINES["program"]),
     ("All segments right", "all processed documents", lambda _: True, score_agent_segmentation),
     (
         "Pages with the right type, mean of documents",
@@ -129,12 +134,7 @@ _HEADLINE_DEFINITIONS: tuple[tuple[str, str, Callable[[DocumentRecord], bool], D
         lambda document: document.is_accepted,
         score_agent_segmentation,
     ),
-    (
-        "Production's type right",
-        "documents with a production label",
-        lambda document: document.production_labels is not None,
-        score_production_type,
-    ),
+    ("Production's type right", "documents with a production label", *TYPE_HEADLINES["production"]),
 )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.spreadsheets import escape_formula
-from evalkit.errors import UsageError
+from evalkit.errors import UsageError, choose_disk_remedy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,9 @@ def write_private_file(
         with replace_file_atomically(Path(path)) as temporary_path:
             create_private_file(temporary_path, content)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror})", code=error_code, remedy=remedy) from error
+        raise UsageError(
+            f"{path} cannot be written ({error.strerror})", code=error_code, remedy=choose_disk_remedy(error, remedy)
+        ) from error
 
 
 def format_csv(column_names: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:

@@ -332,7 +332,13 @@ def _build_certificate_section(study: Study, settings: CertificateSettings) -> E
             "documents": study.describe_stratum(stratum_certificate.stratum),
             "certified": stratum_certificate.is_in_force,
             "statement": stratum_certificate.statement,
-            "error bound": stratum_certificate.error_bound,
+            "error bound": _UpperBound(
+                stratum_certificate.error_bound,
+                0.0,
+                stratum_certificate.error_bound,
+                stratum_certificate.audit_count,
+                "one-sided",
+            ),
             "accepted": stratum_certificate.accepted_count,
             "audits": stratum_certificate.audit_count,
             "wrong": stratum_certificate.wrong_count,
@@ -795,6 +801,10 @@ class _Number(Estimate):
     """An estimate that is no share of anything, such as minutes or kappa."""
 
 
+class _UpperBound(Estimate):
+    """An upper bound of a share, which has no lower end."""
+
+
 def _score_wrong_segmentation(document: DocumentRecord) -> float | None:
     correctness = headline_estimates.score_agent_segmentation(document)
     return None if correctness is None else 1 - correctness
@@ -1034,8 +1044,7 @@ def format_cell(value: Any) -> str:
         upper_text = f"–{value.high:.2g}" if math.isfinite(value.high) else " or more"
         return f"{value.value:.2g} ({value.low:.2g}{upper_text})"
     if isinstance(value, Estimate):
-        interval_text = f"{100 * value.low:.0f}–{100 * value.high:.0f} %"
-        return "no data" if value.value is None else f"{100 * value.value:.0f} % ({interval_text})"
+        return _format_share(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, float):
@@ -1046,6 +1055,14 @@ def format_cell(value: Any) -> str:
             f" and {omitted_count} more" if omitted_count > 0 else ""
         )
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _format_share(share: Estimate) -> str:
+    if share.value is None:
+        return "no data"
+    if isinstance(share, _UpperBound):
+        return "nothing proven" if share.high >= 1 else f"at most {100 * share.high:.3g} %"
+    return f"{100 * share.value:.0f} % ({100 * share.low:.0f}–{100 * share.high:.0f} %)"
 
 
 def _is_number(value: Any) -> bool:

@@ -73,7 +73,8 @@ def normalise_grade(text: str) -> str | None:
             else None
         )
     if match["number"]:
-        return _ROMAN_GRADES.get(match["number"].lower(), match["number"])
+        number = _remove_whitespace(match["number"]).replace("–", "-")
+        return _ROMAN_GRADES.get(number.lower(), number)
     second_word = f" to {match['second_word'].lower()}" if match["second_word"] else ""
     return f"{_DIFFERENTIATION_WORDS[match['word'].lower()]}{second_word} differentiated"
 

@@ -55,13 +55,12 @@ from evalkit.pipeline.options import RunOptions, resolve_settings
 from evalkit.pipeline.patient_roster import build_patient_expectation
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_estimate import RunEstimate
-from evalkit.pipeline.run_history import AuditDraw, ModelUsage, RunInputs, begin_or_continue_run
+from evalkit.pipeline.run_history import ModelUsage, RunInputs, begin_or_continue_run
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
 from evalkit.pipeline.run_summary import DocumentSummary, RunSummary, RunTimings, summarise_failure, summarise_result
 from evalkit.pipeline.sample_draws import (
-    compute_audit_probability,
+    AuditDraw,
     compute_result_risk,
-    get_audit_rate,
     is_drawn_for_audit,
     measure_mean_risk_deviation,
     read_probability_by_drawn_doc_id,
@@ -176,7 +175,7 @@ async def run_documents(options: RunOptions) -> RunSummary:
         output=document_run.output_folder.root,
         monotonic_start=monotonic_start,
         by_agent=document_run.model_session.ledger.usage_by_role,
-        further_problems=document_run.supplied_inputs.problems,
+        further_problems=(*document_run.supplied_inputs.problems, *document_run.record_problems),
     )
     return replace(
         summary,
@@ -319,28 +318,22 @@ class _DocumentRun:
             started_at=self.started_at,
             fresh=options.fresh,
         )
+        self.record_problems: tuple[str, ...] = ()
         self.promotion = next(iter(find_promotions_in_force(output_folder)[-1:]), None)
         self._review_costs = ReviewCosts.from_closings(
             settings.prices, [row for row in index.list_closings() if not is_simulated_reviewer(row["reviewer"])]
         )
-        self._completed_audits = sum(
-            row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")
-        )
-        self._mean_risk_deviation = measure_mean_risk_deviation(
-            output_folder,
-            (
-                (row["sha256"], doc_id)
-                for doc_id, row in row_by_doc_id.items()
-                if row["decision"] == Decision.AUTO_ACCEPT.value
+        self._audit_draw = self.recorder.audit_draw = AuditDraw.create(
+            settings,
+            sum(row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")),
+            measure_mean_risk_deviation(
+                output_folder,
+                (
+                    (row["sha256"], doc_id)
+                    for doc_id, row in row_by_doc_id.items()
+                    if row["decision"] == Decision.AUTO_ACCEPT.value
+                ),
             ),
-        )
-        self.recorder.audit_draw = AuditDraw(
-            seed=settings.audit_seed,
-            rate_start=settings.audit_rate_start,
-            rate=settings.audit_rate,
-            target=settings.audit_target,
-            completed_audits=self._completed_audits,
-            mean_risk_deviation=self._mean_risk_deviation,
         )
 
     def record_session(self, seconds: float, *, is_complete: bool) -> None:
@@ -363,7 +356,7 @@ class _DocumentRun:
                 is_complete=is_complete, seconds=seconds, usage_by_model=usages, seconds_by_model=seconds_by_model
             )
         except StoreError as error:  # what the run decided is stored, and still to be told
-            log.warning("The history of runs lacks this run: %s", error)
+            self.record_problems = (f"The history of runs lacks this run: {error}",)
 
     def count_finished_documents(self) -> int:
         """Count the documents that earlier runs have finished, by the index."""
@@ -706,13 +699,10 @@ class _DocumentRun:
     def _compute_audit_probability(self, result: DocumentResult, bundle: DocumentBundle) -> float:
         """Compute an accepted document's audit probability; 1 if its stratum is braked."""
         stratum = _name_stratum(result, bundle)
-        audit_rate = get_audit_rate(self.settings, self._completed_audits)
+        usual, warned, braked = self._audit_draw.list_probabilities(compute_result_risk(result.model_dump(mode="json")))
         if stratum in self._braked_strata:
-            audit_rate = 1.0
-        elif stratum in self.input_monitor.warned_strata:
-            audit_rate = max(audit_rate, self.settings.audit_rate_start)
-        risk = compute_result_risk(result.model_dump(mode="json"))
-        return compute_audit_probability(audit_rate, risk, self._mean_risk_deviation)
+            return braked
+        return warned if stratum in self.input_monitor.warned_strata else usual
 
     def _record_failure(self, source: SourceDocument, error: DocumentError, monotonic_start: float) -> DocumentSummary:
         """Save that a document failed, and return the summary of the failure.

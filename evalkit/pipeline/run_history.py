@@ -25,6 +25,7 @@ from evalkit.classification.document_result import DocumentFailure, DocumentResu
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.records import StrictRecord
 from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.pipeline.sample_draws import AuditDraw
 from evalkit.store import (
     EXTRACTIONS_FOLDER,
     RESULTS_FOLDER,
@@ -41,8 +42,8 @@ from evalkit.store import (
     run_file_name,
 )
 
-#: Version 2 has the facts of the draw of audits.
-SCHEMA_VERSION = 2
+#: Version 2 has the facts of the draw of audits, version 3 the version of the formula of its probabilities.
+SCHEMA_VERSION = 3
 
 #: Hex digits that tell one set of prompts from another.
 _PROMPT_DIGITS = 4
@@ -105,17 +106,6 @@ class SessionTimes(TypedDict, total=False):
     """Seconds of each model's calls, which overlap; of the built-in model, the seconds of deciding."""
 
 
-class AuditDraw(StrictRecord):
-    """Seed, rates and counts by which a session drew audits."""
-
-    seed: str
-    rate_start: float
-    rate: float
-    target: int
-    completed_audits: int
-    mean_risk_deviation: float | None
-
-
 class RunSession(StrictRecord):
     """One command that began a run or continued it."""
 
@@ -127,6 +117,15 @@ class RunSession(StrictRecord):
     usage_by_model: dict[str, ModelUsage] = {}
     audit_draw: AuditDraw | None = None
     """How the session drew audits; None for sessions of an older evalkit."""
+
+    @property
+    def is_finished(self) -> bool:
+        """True if the session ended by itself: what it did is recorded."""
+        return "finished_at" in self.times
+
+    def compute_digest(self) -> str:
+        """Compute the SHA-256 (hex) of the session's canonical JSON."""
+        return hash_canonical_json(self.model_dump(mode="json"))
 
 
 class StoredResult(StrictRecord):
@@ -170,11 +169,6 @@ class RunRecord(StrictRecord):
     def started_at(self) -> str:
         """Time at which the first session started (ISO 8601, UTC)."""
         return self.sessions[0].times["started_at"]
-
-    @property
-    def is_closed(self) -> bool:
-        """True if the newest session ended by itself: ``documents`` is up to date."""
-        return "finished_at" in self.sessions[-1].times
 
     def summarise(self) -> dict[str, Any]:
         """Return the record for a list of runs: counts in place of documents."""
@@ -362,14 +356,14 @@ def _record_earlier_results(output_folder: OutputFolder) -> RunRecord:
     for file_name in output_folder.list_json_files(RESULTS_FOLDER):
         with suppress(LookupError, AttributeError, ValueError):  # the run reports damaged results
             result = _parse_or_empty(output_folder.read_bytes(file_name))
-            starts.add(_get_run_start(result))
+            starts.add(get_run_start(result))
             documents[PurePath(file_name).stem] = RunDocument(
                 sha256=result["sha256"],
                 fingerprint=result["fingerprint"],
                 decision=result.get("decision"),
                 decision_rule=result.get("decision_rule"),
                 error_code=result.get("error", {}).get("code"),
-                result=StoredResult(run=EARLIER_RUN_NAME, sha256=_hash_without_times(result)),
+                result=StoredResult(run=EARLIER_RUN_NAME, sha256=hash_result(result)),
             )
     record = RunRecord(
         name=EARLIER_RUN_NAME,
@@ -410,12 +404,12 @@ class ResultWriter:
         """
         if self._output_folder.has_file(file_name):
             replaced = self._output_folder.read_bytes(file_name)
-            run = self._run_by_start.get(_get_run_start(_parse_or_empty(replaced)))
+            run = self._run_by_start.get(get_run_start(_parse_or_empty(replaced)))
             kept_name = kept_file_name(run, file_name)
             if run and run != self.name and not self._output_folder.has_file(kept_name):
                 self._output_folder.write_bytes(kept_name, replaced)
         self._output_folder.write_json(file_name, value)
-        return StoredResult(run=self.name, sha256=_hash_without_times(value))
+        return StoredResult(run=self.name, sha256=hash_result(value))
 
 
 def _parse_or_empty(content: bytes) -> dict[str, Any]:
@@ -425,13 +419,14 @@ def _parse_or_empty(content: bytes) -> dict[str, Any]:
     return {}
 
 
-def _get_run_start(result: Mapping[str, Any]) -> str:
+def get_run_start(result: Mapping[str, Any]) -> str:
     """Return when the run of a result started; empty if the result does not say."""
     times = result.get("times")
     return str(times.get("run_started_at", "")) if isinstance(times, Mapping) else ""
 
 
-def _hash_without_times(result: Mapping[str, Any]) -> str:
+def hash_result(result: Mapping[str, Any]) -> str:
+    """Hash a result or a document's fields without their times."""
     return hash_canonical_json({name: value for name, value in result.items() if name != "times"})
 
 
@@ -490,7 +485,7 @@ class RunRecorder(ResultWriter):
 
     def _describe_file(self, file_name: str) -> StoredResult:
         result = _parse_or_empty(self._output_folder.read_bytes(file_name))
-        return StoredResult(run=self._run_by_start.get(_get_run_start(result), ""), sha256=_hash_without_times(result))
+        return StoredResult(run=self._run_by_start.get(get_run_start(result), ""), sha256=hash_result(result))
 
     def finish(
         self,

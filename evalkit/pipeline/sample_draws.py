@@ -40,6 +40,8 @@ from evalkit.store import (
 )
 
 SCHEMA_VERSION = 1
+#: Version of the formula of probabilities, and of the risks in it: raise it if an answer's probability changes.
+PROBABILITY_FORMULA = 1
 
 #: Largest share of the audits that are drawn by risk; the others are spread evenly.
 _MAX_RISK_SHARE = 0.35
@@ -76,6 +78,46 @@ class Draw(StrictRecord):
     strata: tuple[Stratum, ...]
 
 
+class AuditDraw(StrictRecord):
+    """Seed, rates and counts by which a session of a run drew audits."""
+
+    seed: str
+    rate_start: float
+    """Share (0..1) of accepted documents that are audited until ``target`` audits are completed."""
+    rate: float
+    """Share after that."""
+    target: int
+    completed_audits: int
+    mean_risk_deviation: float | None
+    formula: int = PROBABILITY_FORMULA
+    """Version of the computation of probabilities."""
+
+    @classmethod
+    def create(cls, settings: Settings, completed_audits: int, mean_risk_deviation: float | None) -> Self:
+        """Create the facts of a session that draws by these settings."""
+        return cls(
+            seed=settings.audit_seed,
+            rate_start=settings.audit_rate_start,
+            rate=settings.audit_rate,
+            target=settings.audit_target,
+            completed_audits=completed_audits,
+            mean_risk_deviation=mean_risk_deviation,
+        )
+
+    @property
+    def usual_rate(self) -> float:
+        """Share (0..1) of accepted documents that are audited in a usual stratum."""
+        return self.rate_start if self.completed_audits < self.target else self.rate
+
+    def list_probabilities(self, risk: float) -> tuple[float, float, float]:
+        """List the probabilities of an audit in a usual, a warned and a braked stratum."""
+        usual, warned, braked = (
+            compute_audit_probability(rate, risk, self.mean_risk_deviation)
+            for rate in (self.usual_rate, max(self.usual_rate, self.rate_start), 1.0)
+        )
+        return usual, warned, braked
+
+
 def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
     """Read all draws, oldest first. StoreError if a draw is damaged or missing."""
     # Without the missing draw, the probabilities of its documents would be too low.
@@ -100,14 +142,6 @@ def read_probability_by_drawn_doc_id(output_folder: OutputFolder) -> Mapping[str
         for stratum in draw.strata
         for doc_id in stratum.drawn
     }
-
-
-def get_audit_rate(settings: Settings, completed_audit_count: int) -> float:
-    """Return the share (0..1) of accepted documents that are audited.
-
-    ``audit_rate_start`` until ``audit_target`` audits are completed, then ``audit_rate``.
-    """
-    return settings.audit_rate_start if completed_audit_count < settings.audit_target else settings.audit_rate
 
 
 def compute_risk_deviation(risk: float) -> float:

@@ -216,14 +216,13 @@ def list_corrected_parts(dominant_type: object, segments: object, mixture: objec
 
 def parse_document_type(name: str) -> DocumentType:
     """Parse the name of a document type. ReviewRefused unless it is one of the five."""
-    try:
-        return DocumentType(name)
-    except ValueError as error:
+    if name not in tuple(DocumentType):
         raise ReviewRefused(
-            f"{name!r} is not a document type",
+            f"'{name:s}' is not a document type",
             code="REVIEW-TYPE",
             remedy=f"The types are {', '.join(DocumentType)}.",
-        ) from error
+        )
+    return DocumentType(name)
 
 
 def choose_dominant_type(mixture: Sequence[MixtureEntry], segments: Sequence[Segment]) -> DocumentType:

@@ -115,7 +115,7 @@ class ShownMachineAnswers(StrictRecord):
 
 
 class Signature(StrictRecord):
-    """Statement of the reviewer, bound to the whole review, to the document and to all reviews before it.
+    """Reviewer's statement, bound to review, document and all reviews before.
 
     The reviewer's name and the time are fields of the review. Source: 21 CFR 11.50 and 11.70.
     """
@@ -130,7 +130,7 @@ class Signature(StrictRecord):
 
 
 class ImportedAnswer(StrictRecord):
-    """Origin of a review that was given in another tool: nothing of it was seen on evalkit's screen."""
+    """Origin of a review that was given in another tool, not on evalkit's screen."""
 
     tool: str
     """Name of the tool."""

@@ -76,6 +76,8 @@ class IndexDifferences:
     """Cases with a row and without a packet."""
     unindexed_results: frozenset[str] = frozenset()
     """Documents with a result and without a row."""
+    lost_results: frozenset[str] = frozenset()
+    """Documents with a row and without a result; the rows are kept, since nothing else may know of them."""
     unindexed_reviews: frozenset[str] = frozenset()
     """Cases with a review newer than the newest one that the index knows."""
     is_index_empty: bool = False
@@ -93,7 +95,9 @@ class IndexDifferences:
         packet_ids = _list_ids(output_folder, PACKETS_FOLDER, "sme_packet_")
         result_ids = _list_ids(output_folder, RESULTS_FOLDER)
         head_by_case = {head.case_id: head.revision for head in index.review_heads.list_all()}
-        reviewed_ids = output_folder.list_file_and_folder_names(REVIEWS_FOLDER)
+        reviewed_ids = set(
+            filter(NAME_PART_PATTERN.fullmatch, output_folder.list_file_and_folder_names(REVIEWS_FOLDER))
+        )
         escalated_ids = {
             doc_id for doc_id, decision in decision_by_doc_id.items() if decision == Decision.ESCALATE_TO_SME.value
         }
@@ -106,13 +110,14 @@ class IndexDifferences:
             raise StoreError(
                 f"the database is of another output folder: none of its {len(indexed_cases)} cases and {len(decision_by_doc_id)} documents is in this folder",
                 code="STORE-FOREIGN",
-                remedy="Move it out of the output folder, and restore the folder's own database from a backup if there is one.",
+                remedy=f"Restore the folder's own database from a backup. If there is none, move {SQLITE_FILE} out of the output folder: the next command writes a new one from the files.",
             )
         return cls(
             unindexed_cases=frozenset(packet_ids - indexed_cases),
             lost_cases=frozenset((indexed_cases | (escalated_ids & result_ids)) - packet_ids)
             | {name for name in reviewed_ids - packet_ids if output_folder.has_file(review_file_name(name, 1))},
             unindexed_results=frozenset(result_ids - decision_by_doc_id.keys()),
+            lost_results=frozenset(decision_by_doc_id.keys() - result_ids),
             unindexed_reviews=frozenset(
                 case_id
                 for case_id in reviewed_ids
@@ -142,8 +147,13 @@ class IndexDifferences:
                 if getattr(self, name)
             ]
             text = f"the index did not agree with the folder and was corrected: {', '.join(counts)}"
-        if self.lost_cases:
-            text += ". Restore sme_packets/ from a backup, or run the documents again"
+        lost_folders = [
+            f"{folder}/"
+            for folder, lost in ((PACKETS_FOLDER, self.lost_cases), (RESULTS_FOLDER, self.lost_results))
+            if lost
+        ]
+        if lost_folders:
+            text += f". Restore {' and '.join(lost_folders)} from a backup, or run the documents again"
         if unreadable_count:
             text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them"
         if is_missing:
@@ -166,6 +176,7 @@ _COUNTED_DIFFERENCES = {
     "unindexed_cases": ("packet", "had no case in the index"),
     "lost_cases": ("case", "had no packet and cannot be listed"),
     "unindexed_results": ("result", "had no document in the index"),
+    "lost_results": ("document", "has no result file and cannot be shown"),
     "unindexed_reviews": ("case", "had a newer review than the index knew"),
 }
 
@@ -174,7 +185,7 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
     """Open the index of an output folder, after it was made to agree with the files.
 
     The files are the truth: a database that is new, empty or older than the files is rebuilt or corrected, and a
-    warning says so in counts. With ``read_only`` that is done in memory, and nothing in the folder changes. UsageError;
+    warning says so in counts; ``lost_case_ids`` of the index are cases whose packets are missing. With ``read_only`` that is done in memory, and nothing in the folder changes. UsageError;
     StoreError if the database cannot be used, is damaged or is of another folder, or if a file cannot be read.
     """
     index = OutputIndex(output_folder, read_only=read_only)
@@ -187,6 +198,7 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
             _correct(output_folder, index, differences, read_only=read_only)
             remaining = IndexDifferences.find(output_folder, index)
             differences = replace(differences, lost_cases=differences.lost_cases | remaining.lost_cases)
+            index.lost_case_ids = differences.lost_cases
             unreadable_count = len(remaining.unindexed_cases) + len(remaining.unindexed_results)
             is_missing = is_sqlite_missing(output_folder)
             log.warning("%s", differences.describe(unreadable_count, is_stored=not read_only, is_missing=is_missing))
@@ -210,7 +222,7 @@ def _correct(
     output_folder: OutputFolder, index: OutputIndex, differences: IndexDifferences, *, read_only: bool
 ) -> None:
     """Make the index agree with the files."""
-    if len(differences) > _MAX_SINGLE_CORRECTIONS or differences.is_index_empty:
+    if len(replace(differences, lost_results=frozenset())) > _MAX_SINGLE_CORRECTIONS or differences.is_index_empty:
         _rebuild(output_folder, index, read_only=read_only, skips_unreadable=True)
         return
     with nullcontext() if read_only else hold_case_write_lock(output_folder):
@@ -238,9 +250,10 @@ def reindex(output_folder: OutputFolder) -> tuple[int, int]:
     """Rebuild the index from the files; return the numbers of documents and cases.
 
     Files derived from reviews (ground truth, a packet's status) are rewritten too, which repairs them after a crash.
-    StoreError naming a file that cannot be read.
+    StoreError naming a file that cannot be read, or if the database is of another folder.
     """
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+        IndexDifferences.find(output_folder, index)  # another folder's database may be the only one with its drafts
         return _rebuild(output_folder, index)
 
 

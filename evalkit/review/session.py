@@ -320,7 +320,7 @@ class ReviewSession:
         """
         if case_id not in [recent_case.case_id for recent_case in self.list_recent_cases()]:
             raise ReviewRefused(
-                f"case {case_id!r} is not among the cases that you finished last",
+                f"case {case_id:s} is not among the cases that you finished last",
                 code="REVIEW-NOT-RECENT",
                 remedy="Reopen it with a reason: SMEReviewHelper.reopen(case_id, reason).",
             )
@@ -641,6 +641,10 @@ class ReviewSession:
         """True if a submission of this session can be undone."""
         return self._last_submission is not None
 
+    def forget_last_submission(self) -> None:
+        """Drop the draft of the last submission, which holds words of its document; it can no longer be undone."""
+        self._last_submission = None
+
     def undo_last_submission_and_get_case_id(self) -> str:
         """Reopen the case that was submitted last with its draft; return its case_id.
 
@@ -702,7 +706,7 @@ class ReviewSession:
     def _require_open(self, case_id: str) -> _OpenedCase:
         if case_id not in self._opened_cases:
             raise ReviewRefused(
-                f"case {case_id!r} is not open in this tab",
+                f"case {case_id:s} is not open in this tab",
                 code="REVIEW-NOT-OPEN",
                 remedy="Open the case from the queue.",
             )

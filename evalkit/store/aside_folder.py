@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import shutil
@@ -11,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from evalkit.errors import StoreError
+from evalkit.errors import StoreError, choose_disk_remedy, is_disk_full
 from evalkit.store.local_folder import (
     fsync_folder,
     generate_process_temp_name,
@@ -45,11 +44,10 @@ def hold_aside_folder(parent: Path) -> Iterator[Path]:
             with suppress(OSError):  # another process has its folder there
                 aside_parent.rmdir()
     except OSError as error:
-        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise StoreError(
             f"{parent} cannot be read or written ({error.strerror or type(error).__name__})",
-            code="STORE-FULL" if is_full else "STORE-FAILED",
-            remedy=f"Nothing was left behind. {'Free some disk space' if is_full else 'Correct the permissions'}, or name another folder.",
+            code="STORE-FULL" if is_disk_full(error) else "STORE-FAILED",
+            remedy=f"Nothing was left behind. {choose_disk_remedy(error, 'Correct the permissions, or name another folder.')}",
         ) from None
 
 
@@ -63,13 +61,13 @@ def publish_folder(aside: Path, path: Path) -> None:
     fsync_folder(path.parent)
 
 
-def require_free_bytes(folder: Path, sizes: Iterable[int]) -> None:
-    """Raise StoreError if the disk of a folder has no room for files of these sizes."""
+def require_free_bytes(aside: Path, sizes: Iterable[int]) -> None:
+    """Raise StoreError if the disk of an aside folder has no room for these files."""
     needed_bytes = sum(-(-size // _BLOCK_BYTES) * _BLOCK_BYTES for size in sizes)
-    free_bytes = shutil.disk_usage(folder).free
+    free_bytes = shutil.disk_usage(aside).free
     if needed_bytes > free_bytes:
         raise StoreError(
-            f"{needed_bytes:,} bytes are needed, and the disk of {folder} has {free_bytes:,} free",
+            f"{needed_bytes:,} bytes are needed, and the disk of {aside.parent.parent} has {free_bytes:,} free",
             code="STORE-FULL",
             remedy="Nothing was left behind. Free some disk space, or name a folder on another disk.",
         )

@@ -25,6 +25,7 @@ from typing import Any, Protocol
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.records import StrictRecord
+from evalkit.core.wording import format_count
 from evalkit.errors import StoreError
 from evalkit.store.canonical_json import encode_canonical_json, parse_stored_record
 from evalkit.store.file_names import (
@@ -74,7 +75,9 @@ RECORDED_FOLDERS = (
 )
 RECORDED_FILES = (ROSTER_FILE, PRODUCTION_LABELS_FILE, OWN_TYPES_FILE, MONITORING_FILE, PATIENT_SALT_FILE)
 #: Folders whose files are numbered, and so name no document.
-NUMBERED_FOLDERS = frozenset((SAMPLE_DRAWS_FOLDER, EVENTS_FOLDER, SITE_WEIGHTS_FOLDER, PURGE_RECORDS_FOLDER))
+NUMBERED_FOLDERS = frozenset(
+    (CHANGES_FOLDER, SAMPLE_DRAWS_FOLDER, EVENTS_FOLDER, SITE_WEIGHTS_FOLDER, PURGE_RECORDS_FOLDER)
+)
 #: What the names of a folder's files begin with, before the case_id.
 PREFIX_BY_FOLDER = {PACKETS_FOLDER: "sme_packet_", GROUND_TRUTH_FOLDER: "gt_"}
 #: Hex digits of a hashed name.
@@ -440,7 +443,7 @@ class ChangeRecorder:
         try:
             self._append(self._pending, is_finished=is_finished)
         except StoreError as error:  # the files are written; the next run records them
-            log.warning("%d changes of files are not recorded yet: %s", len(self._pending), error)
+            log.warning("not recorded yet: %s of files. %s", format_count(len(self._pending), "change"), error)
             return
         self._recorded_in_run = set() if is_finished else self._recorded_in_run | self._pending.keys()
         self._announced = set() if is_finished else self._announced

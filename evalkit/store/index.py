@@ -67,6 +67,8 @@ class OutputIndex:
         ``evalkit.review.index_rebuild.open_index``. UsageError, StoreError.
         """
         self._output_folder = output_folder
+        #: Cases whose packets were found missing when the index was opened.
+        self.lost_case_ids: frozenset[str] = frozenset()
         self._database = Database(output_folder, read_only=read_only)
         #: Answer from a copy in memory from now on, so that nothing in the folder is changed.
         self.move_to_memory = self._database.move_to_memory

@@ -11,13 +11,14 @@ import os
 import platform
 import re
 import secrets
+import shlex
 import shutil
 import stat
 import struct
 import sys
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -26,10 +27,9 @@ from typing import NamedTuple
 from typing_extensions import override
 
 from evalkit.core.safe_io import FileTooLarge, NotARegularFile, open_regular_file
-from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.errors import NotFound, StoreError, UsageError, choose_disk_remedy, is_disk_full
 from evalkit.store.change_chain import RECORDED_FILES, RECORDED_FOLDERS
 from evalkit.store.file_names import (
-    CHANGES_FOLDER,
     NAME_PART_PATTERN,
     REVIEWS_FOLDER,
     RUN_LOCK_FILE,
@@ -51,10 +51,12 @@ _MAX_FILE_BYTES = 2 * 1024**3
 #: Number of write locks that documents share by hash. Two documents with the same lock wait for each other, which is
 #: harmless.
 _LOCK_SLOTS = 256
-#: Names besides those of recorded files whose permissions are checked.
-_FURTHER_NAMES = (REVIEWS_FOLDER, CHANGES_FOLDER, SQLITE_FILE)
-#: Permissions that no file or folder of an output folder needs.
-_EXPOSING_MODES = stat.S_IRWXO | stat.S_IWGRP
+#: Files and folders that may name or quote a patient.
+_PRIVATE_NAMES = (*RECORDED_FOLDERS, *RECORDED_FILES, REVIEWS_FOLDER, SQLITE_FILE)
+#: Permissions with which somebody else can change a file or folder.
+CHANGING_MODES = stat.S_IWGRP | stat.S_IWOTH
+#: Permissions that no file or folder with a patient's data needs.
+EXPOSING_MODES = CHANGING_MODES | stat.S_IRWXO
 
 
 class LocalOutputFolder(OutputFolder):
@@ -160,7 +162,7 @@ class LocalOutputFolder(OutputFolder):
     @override
     def read_listed_file(self, name: str) -> bytes:
         try:
-            with open_regular_file(f"{self.root}/{name}", _MAX_FILE_BYTES) as file:
+            with open_regular_file(f"{self.root}/{name:s}", _MAX_FILE_BYTES) as file:
                 return file.read()
         except FileNotFoundError as error:
             raise NotFound(f"{name} does not exist", code="STORE-NOT-FOUND", remedy="Try again.") from error
@@ -180,15 +182,18 @@ class LocalOutputFolder(OutputFolder):
         """List all symbolic links in the output folder and its subfolders, sorted."""
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
 
-    def list_exposed_names(self) -> list[str]:
-        """List, sorted, files and folders that others may read or the group change."""
-        tops = (self.root / name for name in (*RECORDED_FOLDERS, *RECORDED_FILES, *_FURTHER_NAMES))
+    def list_exposed_names(self, top_names: Iterable[str] = _PRIVATE_NAMES, modes: int = EXPOSING_MODES) -> list[str]:
+        """List, sorted, files and folders that have one of these permissions."""
+        tops = (self.root / name for name in top_names)
         paths = (path for top in tops if top.exists() for path in (top, *top.rglob("[!.]*")))
         return sorted(
-            str(path.relative_to(self.root))
-            for path in paths
-            if not path.is_symlink() and path.stat().st_mode & _EXPOSING_MODES
+            str(path.relative_to(self.root)) for path in paths if not path.is_symlink() and path.stat().st_mode & modes
         )
+
+    @staticmethod
+    def get_permission_remedy(root: Path) -> str:
+        """Return what to do if others can read or change files under ``root``."""
+        return f"Run: chmod -R g-w,o= {shlex.quote(str(root))}"
 
     @override
     def _remove_file(self, name: str) -> bool:
@@ -243,7 +248,7 @@ class LocalOutputFolder(OutputFolder):
             raise UsageError(
                 f"the output folder {self.root} cannot be written ({error.strerror})",
                 code="OUTPUT-FOLDER",
-                remedy="Choose another folder with --output, or correct its permissions.",
+                remedy=choose_disk_remedy(error, "Choose another folder with --output, or correct its permissions."),
             ) from error
         try:
             try:
@@ -293,8 +298,8 @@ class LocalOutputFolder(OutputFolder):
             except OSError as error:
                 raise StoreError(
                     f"the output folder {self.root} cannot be written ({error.strerror})",
-                    code="STORE-FAILED",
-                    remedy="Correct the folder's permissions, or name another folder.",
+                    code="STORE-FULL" if is_disk_full(error) else "STORE-FAILED",
+                    remedy=choose_disk_remedy(error, "Correct the folder's permissions, or name another folder."),
                 ) from error
             yield
 
@@ -481,13 +486,10 @@ def _build_store_error(root: Path, name: str, error: OSError) -> StoreError:
             code="STORE-LINK",
             remedy="Nothing below the output folder may be a link: to use another disk, move the whole folder.",
         )
-    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return StoreError(
         f"{path} could not be read or written ({error.strerror or type(error).__name__})",
-        code="STORE-FULL" if is_full else "STORE-FAILED",
-        remedy="Free some disk space and run the command again: what was saved before is kept."
-        if is_full
-        else "Correct the folder's permissions, or choose another folder with --output.",
+        code="STORE-FULL" if is_disk_full(error) else "STORE-FAILED",
+        remedy=choose_disk_remedy(error, "Correct the folder's permissions, or choose another folder with --output."),
     )
 
 

@@ -374,7 +374,7 @@ def parse_stored_json(
         stored_version = stored["schema_version"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise StoreError(
-            f"{file_name} is not one of evalkit's JSON files",
+            f"{file_name:s} is not one of evalkit's JSON files",
             code="STORE-TORN",
             remedy="Restore the file from a backup.",
         ) from error

@@ -181,6 +181,8 @@ def _create_database_file(path: Path) -> None:
             check_integrity(connection)
         engine.dispose()
         _publish_database_file(temp_path, path)
+    except (OSError, sa.exc.SQLAlchemyError) as error:  # named before the removal of the file makes room
+        raise build_database_error(path.parent, error) from None
     finally:
         engine.dispose()
         for suffix in ("", *_COMPANION_SUFFIXES):
@@ -190,10 +192,10 @@ def _create_database_file(path: Path) -> None:
 def _publish_database_file(temp_path: Path, path: Path) -> None:
     """Give the new database its name, unless another process just published one.
 
-    The log of a database that is gone is removed before, because SQLite would mix the two; the lock makes sure that it is
-    not the log of one that another process has published meanwhile.
+    The log of a database that is gone is removed before, because SQLite would mix the two; the folder is locked, so that it
+    is not the log of one that another process has published meanwhile.
     """
-    lock_fd = os.open(temp_path.parent / "database.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    lock_fd = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock_fd, fcntl.LOCK_EX)
         if not os.path.lexists(path):
@@ -344,7 +346,7 @@ def _find_system_cause(root: Path, name: str) -> str:
         disk = os.statvfs(root)
     except OSError as error:
         return errno.errorcode.get(error.errno or 0, name)
-    path = root / SQLITE_FILE
+    path = root / SQLITE_FILE if os.path.lexists(root / SQLITE_FILE) else root
     has_room = disk.f_bavail * disk.f_frsize >= _NEEDED_BYTES and (disk.f_favail or not disk.f_files)
     causes = {
         "EACCES": not os.access(path, os.R_OK),

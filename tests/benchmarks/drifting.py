@@ -30,7 +30,7 @@ from evalkit.pipeline.input_monitoring import (
     find_warnings,
     map_warned_starts,
 )
-from evalkit.pipeline.sample_draws import compute_audit_probability, compute_risk_deviation, get_audit_rate
+from evalkit.pipeline.sample_draws import AuditDraw, compute_audit_probability, compute_risk_deviation
 from evalkit.settings import Settings
 
 SETTINGS = Settings(_env_file=None)
@@ -73,7 +73,7 @@ def replay_stream(stream: Stream, *, with_warnings: bool = True) -> Replay:
         earlier_accepted = np.flatnonzero(stream.is_accepted[: first_documents[day]])[:MAX_RESULTS_READ]
         if mean_deviation is None and len(earlier_accepted) >= MIN_RESULTS_READ:
             mean_deviation = float(np.mean([compute_risk_deviation(risk) for risk in stream.risk[earlier_accepted]]))
-        usual_rate = get_audit_rate(SETTINGS, int((answered_at[drawn] <= day).sum()))
+        usual_rate = AuditDraw.create(SETTINGS, int((answered_at[drawn] <= day).sum()), None).usual_rate
         warned = find_warned_strata(runs)
         rates = {
             stratum: 1.0

@@ -1,8 +1,13 @@
-"""How rightly pages and files are told apart by person: ``python -m benchmarks.identity TRUTH OUTPUT [--reread]``.
+"""How rightly pages and files are told apart by person: ``python -m benchmarks.identity TRUTH [OUTPUT] [--reread]``.
 
 ``TRUTH`` is the folder that ``benchmarks.identity_packets.build`` wrote, or ``benchmarks/identity_labels.jsonl`` (the hand
-labels of developers' documents); ``OUTPUT`` the output folder of a run over some of its files. ``--reread`` finds the
-identities of the stored pages again, with the rules of this tree, and asks V2 about them.
+labels of developers' documents); ``OUTPUT`` the output folder of a run over some of its files. Without it, the files with a text
+layer are read here, and V2 is asked about their true documents (of hand-labelled files: about one document). ``--reread`` finds the
+identities of the stored pages again, with the rules of this tree, and asks V2 about them. ``--names-only`` asks what V2 says if
+the pages behind the first that names its patient stated no birth date and no number.
+
+``python -m benchmarks.identity --drawn 450`` measures packets of labelled texts instead, on whose papers persons are often named
+by name alone: of how many with one person, and of how many with several, V2 asks about the true documents.
 """
 
 from __future__ import annotations
@@ -14,6 +19,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.first_contact.papers import build_answer
+from benchmarks.labelled_texts import examples
+from benchmarks.measuring import DATA, bundles_of
+from benchmarks.packets import names_somebody
+from benchmarks.packets import packets as draw_packets
 
 from evalkit.classification.patient_check import ANY_PATIENT, find_patient_issues
 from evalkit.classification.schema import ClassificationOutput
@@ -30,6 +41,7 @@ from evalkit.documents.identity.written_dates import (
 KIND_BY_LABEL = {"record": "mrn"}
 NATIONAL_ISSUERS = ("NHS", "CHI", "health card", "national identity")
 """Their numbers are not in the truth."""
+DRAWN_SEED = 41
 NUMBER_KINDS = ("mrn", "account", "accession", "visit")
 
 
@@ -53,6 +65,10 @@ class TrueFile:
     expected: str
     """``one``, ``several`` or ``mixed``."""
     pages: tuple[PrintedPage, ...]
+    path: Path
+    """The file."""
+    documents: tuple[tuple[int, int, str], ...]
+    """First page, last page and type of each document, without pages of others inside one; empty if unknown."""
 
 
 def read_truth(path: Path) -> Iterator[TrueFile]:
@@ -66,9 +82,10 @@ def read_truth(path: Path) -> Iterator[TrueFile]:
                 (page["layout"], page, zip(page["number_kinds"], page["numbers"], strict=True))
                 for page in truth["pages"]
             ]
-            expected = truth["expected"]
+            expected, folder = truth["expected"], path
         else:
             kind, expected = truth["folder"], "several" if truth["several"] else "one"
+            folder = DATA.parent / truth["folder"]
             pages = [
                 (
                     kind,
@@ -89,6 +106,12 @@ def read_truth(path: Path) -> Iterator[TrueFile]:
                     frozenset((KIND_BY_LABEL.get(kind, kind), strip_number(number)) for kind, number in numbers),
                 )
                 for layout, printed, numbers in pages
+            ),
+            folder / truth["file"],
+            tuple(
+                (document["start_page"], document["end_page"], document["type"])
+                for document in truth.get("documents", ())
+                if document["start_page"] not in truth["foreign_pages"]
             ),
         )
 
@@ -147,15 +170,45 @@ def reread_identities(bundle: DocumentBundle) -> DocumentBundle:
     return bundle.model_copy(update={"pages": tuple(pages)})
 
 
-def list_patient_codes(output: Path, doc_id: str, reread_bundle: DocumentBundle | None) -> set[str]:
-    """The codes that V2 raises about whose pages these are; of a reread bundle asked again."""
-    result = json.loads((output / "results" / f"{doc_id}.json").read_text("utf-8"))
-    if reread_bundle is None:
-        return {issue["code"] for issue in result["issues"] if issue["code"].startswith("V2-PATIENT-")}
-    if result.get("classification") is None:
-        return set()
-    answer = ClassificationOutput.model_validate(result["classification"])
-    return {issue.code for issue in find_patient_issues(answer, reread_bundle, ANY_PATIENT)}
+def strike_all_but_names(bundle: DocumentBundle) -> DocumentBundle:
+    """The bundle whose pages, behind the first that names its patient, state names alone."""
+    named = (page.page_num for page in bundle.pages if any(fact.kind == "patient" for fact in page.identifiers))
+    first = next(named, bundle.total_pages)
+    pages = [
+        page.model_copy(update={"identifiers": tuple(fact for fact in page.identifiers if fact.kind == "patient")})
+        if page.page_num > first
+        else page
+        for page in bundle.pages
+    ]
+    return bundle.model_copy(update={"pages": tuple(pages)})
+
+
+def load_bundle_and_answer(
+    file: TrueFile, output: Path | None
+) -> tuple[DocumentBundle, ClassificationOutput | None] | None:
+    """The bundle and the answer about a file: those of a run, or the file read now and its true documents.
+
+    None if the run has not read it, or if there is no such file with a text layer.
+    """
+    if output:
+        bundle_path = output / "document_bundles" / f"{file.doc_id}.json"
+        if not bundle_path.exists():
+            return None
+        stored = json.loads((output / "results" / f"{file.doc_id}.json").read_text("utf-8")).get("classification")
+        answer = ClassificationOutput.model_validate(stored) if stored else None
+        return DocumentBundle.model_validate_json(bundle_path.read_text("utf-8")), answer
+    if file.kind.endswith("fax") or not file.path.exists():
+        return None
+    (bundle,) = bundles_of([file.path])
+    if not any(page.words for page in bundle.pages):
+        return None
+    documents = file.documents or ((1, bundle.total_pages, "Other"),)
+    return bundle, ClassificationOutput.model_validate(build_answer(bundle, documents))
+
+
+def list_patient_codes(answer: ClassificationOutput | None, bundle: DocumentBundle) -> set[str]:
+    """The codes that V2 raises about whose pages these are."""
+    return {issue.code for issue in find_patient_issues(answer, bundle, ANY_PATIENT)} if answer else set()
 
 
 def is_named_rightly(expected: str, codes: set[str]) -> bool:
@@ -173,9 +226,13 @@ def print_counts(title: str, counts: Counter[str]) -> None:
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("truth", type=Path)
-    parser.add_argument("output", type=Path)
+    parser.add_argument("truth", type=Path, nargs="?")
+    parser.add_argument("output", type=Path, nargs="?")
     parser.add_argument("--reread", action="store_true", help="find the identities of the stored pages again")
+    parser.add_argument(
+        "--names-only", action="store_true", help="strike birth dates and numbers behind the first page"
+    )
+    parser.add_argument("--drawn", type=int, metavar="COUNT", help="draw so many packets of labelled texts instead")
     parser.add_argument("--show", default="none", help="print what is judged so: 'missed', 'wrong', 'file', 'layout' …")
     return parser.parse_args()
 
@@ -189,16 +246,35 @@ def judge_page(printed: PrintedPage, page: Page) -> list[str]:
     ]
 
 
+def measure_drawn_packets(count: int) -> None:
+    """Print how many drawn packets V2 asks about, by the number of persons that their pages print."""
+    asked, drawn = Counter(), Counter()
+    nameless_texts = [text for text in examples() if not names_somebody(text.text)]
+    for packet in draw_packets(nameless_texts, count, seed=DRAWN_SEED):
+        answer = ClassificationOutput.model_validate(build_answer(packet.bundle, packet.truth))
+        codes = list_patient_codes(answer, packet.bundle)
+        kind = "several persons" if len({*packet.patients} - {""}) > 1 else "one person"
+        drawn[kind] += 1
+        asked[kind] += bool(codes)
+        if codes:
+            print(f"  {packet.bundle.doc_id}, {kind}: {packet.patients}; {sorted(codes)}")
+    for kind, kind_count in sorted(drawn.items()):
+        print(f"drawn packets, {kind}: {asked[kind]} of {kind_count} asked about")
+
+
 def main() -> None:
     """Print for pages and for each kind of file how many of how many are right."""
     arguments = parse_arguments()
+    if arguments.drawn:
+        measure_drawn_packets(arguments.drawn)
+        return
     counts_by_layout: dict[str, Counter[str]] = {}
     file_counts, right_counts = Counter(), Counter()
     for file in read_truth(arguments.truth):
-        bundle_file = arguments.output / "document_bundles" / f"{file.doc_id}.json"
-        if not bundle_file.exists():
+        loaded = load_bundle_and_answer(file, arguments.output)
+        if loaded is None:
             continue
-        bundle = DocumentBundle.model_validate_json(bundle_file.read_text("utf-8"))
+        bundle, answer = loaded
         bundle = reread_identities(bundle) if arguments.reread else bundle
         for printed, page in zip(file.pages, bundle.pages, strict=True):
             judgements = judge_page(printed, page)
@@ -206,7 +282,7 @@ def main() -> None:
             for judgement in filter(lambda judgement: arguments.show in judgement, judgements):
                 read = {identifier.kind: identifier.value for identifier in page.identifiers}
                 print(f"  {file.doc_id} page {page.page_num} ({printed.layout}), {judgement}: {printed}; read {read}")
-        codes = list_patient_codes(arguments.output, file.doc_id, bundle if arguments.reread else None)
+        codes = list_patient_codes(answer, strike_all_but_names(bundle) if arguments.names_only else bundle)
         is_right = is_named_rightly(file.expected, codes)
         file_counts[file.kind] += 1
         right_counts[file.kind] += is_right

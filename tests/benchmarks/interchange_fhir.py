@@ -28,6 +28,7 @@ from servers.fhir import list_schema_errors
 
 import evalkit
 from evalkit.errors import EvalkitError
+from evalkit.evaluation.deidentify import create_document_pseudonym
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.store import bundle_file_name, ground_truth_file_name, review_file_name
@@ -119,7 +120,9 @@ def export_source(source: SourceFile, folder: Path) -> Iterator[tuple[int, bytes
         files.write_json(ground_truth_file_name(path.stem), record)
     export_ground_truth(output, folder / "fhir", file_format="fhir")
     for doc_id, numbers in numbers_by_doc_id.items():
-        bundle = json.loads((folder / "fhir" / "bundles" / f"{doc_id}.json").read_text())
+        sha256 = json.loads((output / bundle_file_name(doc_id)).read_text())["sha256"]
+        path = folder / "fhir" / "bundles" / f"{create_document_pseudonym(sha256)}.json"
+        bundle = json.loads(path.read_text())
         assert list_schema_errors(bundle) == []
         entries = [entry for entry in bundle["entry"] if entry["resource"].get("relatesTo")]
         assert len(entries) == len(numbers)
@@ -210,6 +213,8 @@ def go_and_come_back(case: RoundTrip, folder: Path) -> tuple[list[dict[str, Any]
 
 
 def drop_keys(record: dict[str, Any]) -> dict[str, Any]:
+    """The record without what no export has: patients' keys, and the document's name."""
+    record.pop("doc_id", None)
     for segment in record["ground_truth_classification"]["segments"]:
         segment.pop("patient", None)
     return record

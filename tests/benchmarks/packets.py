@@ -107,6 +107,8 @@ class Packet:
     records: tuple[str, ...]
     titled: bool
     """Whether a title was inserted that the text of some document may lack."""
+    patients: tuple[str, ...]
+    """Name that is printed on the paper of each document; empty without one."""
 
 
 @dataclass
@@ -171,7 +173,13 @@ def _packet(by_kind: Mapping[DocumentType, Sequence[LabelledText]], chance: rand
     bundle = read_document(
         Path(f"{name}.pdf"), file_bytes=data, doc_id=name, processing_timestamp="2026-01-01T00:00:00Z"
     ).model_copy(update={"sha256": name})
-    return Packet(bundle, tuple(truth), tuple(records), any(paper.title for paper in papers))
+    return Packet(
+        bundle, tuple(truth), tuple(records), any(paper.title for paper in papers), tuple(map(_printed_patient, papers))
+    )
+
+
+def _printed_patient(paper: _Paper) -> str:
+    return paper.person if paper.block != "none" or paper.strip == "person" else ""
 
 
 def _person(chance: random.Random) -> tuple[str, str, str]:
@@ -189,7 +197,7 @@ def _paper(example: LabelledText, person: tuple[str, str, str], sender: str, cha
     doctor = f"{chance.choice(_GIVEN)} {chance.choice(_FAMILIES)}, MD"
     name, born, number = person
     accession = f"{chance.choice('SGMR')}{chance.randint(15, 24)}-{chance.randint(1000, 99999)}" if is_report else ""
-    names_somebody = bool(_IDENTITY.search(example.text))  # it would be somebody else
+    is_named = names_somebody(example.text)  # it would be somebody else
     return _Paper(
         kind=example.document_type,
         text=_cut(example.text, chance),
@@ -201,12 +209,12 @@ def _paper(example: LabelledText, person: tuple[str, str, str], sender: str, cha
         title=chance.choice(_TITLES[example.document_type])
         if chance.random() < TITLED and example.document_type is not OTHER
         else "",
-        block="none" if names_somebody else chance.choice(("lines", "lines", "one", "short", "none")),
+        block="none" if is_named else chance.choice(("lines", "lines", "one", "short", "none")),
         accession=accession if chance.random() < 0.6 else "",
         sign=chance.choice(
             ("", "", f"Electronically signed by {doctor} {dated}", f"Signed: {doctor}", f"Dictated by: {doctor}")
         ),
-        strip="" if names_somebody else chance.choice(("", "", "person", "person", "title")),
+        strip="" if is_named else chance.choice(("", "", "person", "person", "title")),
         counts=chance.random() < 0.25,
         font=chance.choice(_FONTS),
         size=chance.choice((9.0, 9.5, 10.0, 11.0)),
@@ -215,6 +223,11 @@ def _paper(example: LabelledText, person: tuple[str, str, str], sender: str, cha
         ragged=chance.random() < 0.15,
         varied=chance.random() < 0.15,
     )
+
+
+def names_somebody(text: str) -> bool:
+    """Whether a text seems to name its patient."""
+    return bool(_IDENTITY.search(text))
 
 
 def _cut(text: str, chance: random.Random) -> str:

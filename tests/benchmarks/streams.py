@@ -38,8 +38,8 @@ from evalkit.evaluation.headline_estimates import estimate_headline, score_agent
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_weighted_mean
 from evalkit.evaluation.study import DocumentRecord
 from evalkit.pipeline.sample_draws import (
+    AuditDraw,
     compute_audit_probability,
-    get_audit_rate,
 )
 from evalkit.settings import CertificateSettings, Settings
 
@@ -64,7 +64,9 @@ def draw_audits(stream: Stream, answered_at: np.ndarray, *, is_even: bool = Fals
     first_of_day = np.searchsorted(stream.day[accepted], np.arange(stream.days + 1))
     for day in range(stream.days):
         earlier, today = accepted[: first_of_day[day]], accepted[first_of_day[day] : first_of_day[day + 1]]
-        rate = get_audit_rate(SETTINGS, int((is_drawn[earlier] & (answered_at[earlier] <= day)).sum()))
+        rate = AuditDraw.create(
+            SETTINGS, int((is_drawn[earlier] & (answered_at[earlier] <= day)).sum()), None
+        ).usual_rate
         read = earlier[:: max(len(earlier) // 200, 1)][:200]
         mean_deviation = float(deviations[read].mean()) if len(read) >= 50 and not is_even else None
         # Risks of three digits: the product's function is asked once for each.

@@ -6,6 +6,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 import pytest
@@ -22,6 +23,7 @@ from benchmarks.first_contact.web_attacks.client import (
     find_faults,
     frame,
 )
+from patience import SECONDS
 
 HALVES = (open_half, sealed)
 ROWS = [row for half in HALVES for row in (*half.ATTACKS, *half.HONEST_CLIENTS)]
@@ -32,8 +34,10 @@ SCREEN = b'<script>{"kernelId": "6a1f0d5e-1111-4222-8333-444455556666"}</script>
 class Stub(asyncio.Protocol):
     """A server that believes everything: it records what comes and answers in the manner of a review server."""
 
-    def __init__(self, codes: set[str], record: bytearray):
-        self.codes, self.record, self.waiting, self.is_websocket = codes, record, b"", False
+    def __init__(self, codes: set[str], records: list[bytearray]):
+        self.codes, self.record, self.waiting, self.is_websocket = codes, bytearray(), b"", False
+        self.number = len(records)
+        records.append(self.record)  # one a connection, or what one sends would stand amid what another one sends
 
     def connection_made(self, transport):
         self.transport = transport
@@ -66,7 +70,10 @@ class Stub(asyncio.Protocol):
         elif body:
             code = parse_qs(body.decode("utf-8", "replace")).get("code", [""])[0].strip()
             if code in self.codes:
-                self.answer(303, b"Location: /\r\nSet-Cookie: stub=%d; HttpOnly; Path=/\r\n" % len(self.record))
+                self.answer(
+                    303,
+                    b"Location: /\r\nSet-Cookie: stub=%d.%d; HttpOnly; Path=/\r\n" % (self.number, len(self.record)),
+                )
             else:
                 self.answer(401, page=PAGE)
         elif head.startswith((b"GET / ", b"GET /api/kernels ")) and is_known:
@@ -110,17 +117,17 @@ class Roster:
 
 @contextlib.contextmanager
 def serve_stub():
-    codes, record, loop = {"hfeq-t3tq-4hz7-8cf4", "k7wd-22mp-x9ce-vb5n"}, bytearray(), asyncio.new_event_loop()
+    codes, records, loop = {"hfeq-t3tq-4hz7-8cf4", "k7wd-22mp-x9ce-vb5n"}, [], asyncio.new_event_loop()
     roster = Roster(codes)
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     server = asyncio.run_coroutine_threadsafe(
-        loop.create_server(lambda: Stub(codes, record), "127.0.0.1", 0, backlog=200), loop
+        loop.create_server(lambda: Stub(codes, records), "127.0.0.1", 0, backlog=200), loop
     ).result()
     names = dict(zip(("dr_lee", "dr_kim"), sorted(codes), strict=True))
     try:
         port = server.sockets[0].getsockname()[1]
-        yield Client(port, names, roster, scale=0.005, pace=0.002, size=0.001, lunch_seconds=20), record, roster
+        yield Client(port, names, roster, scale=0.005, pace=0.002, size=0.001, lunch_seconds=20), records, roster
     finally:
         loop.call_soon_threadsafe(server.close)
         loop.call_soon_threadsafe(loop.stop)
@@ -130,8 +137,9 @@ def serve_stub():
 
 @pytest.mark.parametrize("attack", ROWS, ids=[f"row{number}" for number in range(len(ROWS))])
 def test_attack_sends_what_it_says(attack):
-    with serve_stub() as (client, record, _):
+    with serve_stub() as (client, records, _):
         observation = attack.run(client)
+    record = b"".join(records)
     assert re.search(attack.mark, record)
     assert record or not attack.mark
     wanted = attack.expectation
@@ -226,7 +234,12 @@ def review_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple]:
 @pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=pytest.mark.stress)], ids=["quick", "long"])
 def test_the_review_server_meets_the_open_half(review_server: tuple, is_honest: bool, is_long: bool) -> None:
     rows = open_half.HONEST_CLIENTS if is_honest else open_half.ATTACKS
-    chosen = [row for row in rows if (row.name in LONG) is is_long]
+    # How soon a page comes is measured by the command of the benchmark: here other tests run beside it.
+    chosen = [
+        replace(row, expectation=replace(row.expectation, page_seconds=SECONDS))
+        for row in rows
+        if (row.name in LONG) is is_long
+    ]
     assert len(chosen) >= 4
     outcomes = web_attacks.run_rows(chosen, *review_server)
     assert {outcome.row.name: outcome.faults for outcome in outcomes if outcome.faults} == {}

@@ -34,9 +34,9 @@ from system.serving.running import PATIENT, Server
 from evalkit.errors import UsageError
 from evalkit.review.roster import ReviewerRoster
 
-#: How the server differs from what the author assumed: signing out is a link, and libraries need a login but no kernel.
+#: How the server differs from what the author assumed: libraries need a login but no kernel.
 LAYOUT = Layout(
-    sign_out_method="GET", private="/voila/static/voila.js", static="/voila/static/", removal_seconds=10
+    sign_out_method="POST", private="/voila/static/voila.js", static="/voila/static/", removal_seconds=10
 )  # fmt: skip
 PROTOCOL = "v1.kernel.websocket.jupyter.org"
 

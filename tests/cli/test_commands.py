@@ -177,6 +177,15 @@ def test_queue_is_worst_first(demo_run: RunSummary) -> None:
     assert {"fabricated_quote", "quest_genomic", "poor_scan", "segment_count"} <= {row["case_id"] for row in rows}
 
 
+def test_queue_counts_cases_whose_packets_are_lost(demo_run: RunSummary, tmp_path: Path) -> None:
+    output = shutil.copytree(demo_run.output, tmp_path / "output")
+    shutil.rmtree(output / "sme_packets")
+    shown = evalkit_command("queue", "--output", output)
+    assert shown.returncode == 1
+    assert "No cases are waiting" not in shown.stdout
+    assert re.search(r"\d+ cases cannot be listed, because .*sme_packets/", shown.stdout)
+
+
 def test_export_leaves_silver_out_unless_asked(demo_run: RunSummary, tmp_path: Path) -> None:
     nothing = evalkit_command("export", "--output", demo_run.output)
     assert (nothing.returncode, nothing.stdout) == (0, "")

@@ -84,6 +84,8 @@ def test_a_price_may_be_unknown() -> None:
 
 def test_an_empty_queue_says_so() -> None:
     assert list(render_queue([])) == ["No cases are waiting for an expert."]
+    (line,) = render_queue([], lost_count=2)
+    assert line.startswith("2 cases cannot be listed")
 
 
 @pytest.mark.parametrize(("requested", "ending"), [(1, "among the other cases"), (2, "yet (2 were requested)")])

@@ -10,11 +10,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_lock_names_packages_and_versions_only() -> None:
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
-    pins = [line for line in lines if line and not line.lstrip().startswith("#")]
-    assert all(re.fullmatch(r"[A-Za-z0-9._-]+(\[[a-z,]+\])?==[^\s;]+( ; .+)?", pin) for pin in pins)
-    assert not any("://" in line for line in lines)
+def test_every_package_of_the_lock_has_a_hash() -> None:
+    lines = [
+        line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.lstrip().startswith("#")
+    ]
+    pins = [line for line in lines if not line.startswith(" ")]
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[^\s;]+( ; .+)? \\", pin) for pin in pins)
+    hashes = [line for line in lines if line.startswith(" ")]
+    assert all(re.fullmatch(r" {4}--hash=sha256:[0-9a-f]{64}( \\)?", line) for line in hashes)
+    assert len(pins) == sum(not line.endswith("\\") for line in hashes) > 0
 
 
 def test_no_lock_holds_an_address() -> None:

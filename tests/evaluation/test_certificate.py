@@ -192,6 +192,14 @@ def test_small_stratum_says_how_many_audits_are_missing():
     assert not certify(build_audits(more - 1))[0].is_in_force
 
 
+def test_bound_of_everything_is_no_bound():
+    """Without a single answer, a share of 100 % would be true and say nothing."""
+    overall, _ = certify(build_audits(3, waiting=range(3)))
+    assert overall.error_bound == 1
+    assert "an unknown share of the 3 documents" in overall.statement
+    assert "100 %" not in overall.statement
+
+
 def test_certificate_that_cannot_be_had_says_so():
     overall, _ = certify(build_audits(40, a_day=0.2, inclusion_probability=0.05))
     assert overall.more_audits_needed is None

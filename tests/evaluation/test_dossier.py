@@ -15,6 +15,7 @@ from once import make_once
 from pipeline.patient import DOC, FILE, NOW, OTHER, create_patient_output
 from places import open_folder
 
+import evalkit
 from evalkit.evaluation.dossier import DossierVerification, _compute_seal, _read_seal, verify_dossier, write_dossier
 from evalkit.evaluation.sampling import draw_and_queue_sample
 from evalkit.pipeline.audit.file_digests import COVERED_FOLDERS
@@ -103,6 +104,7 @@ def test_the_site_states_its_own_use(folder: Path) -> None:
 
 def test_every_record_file_is_covered(folder: Path) -> None:
     output = folder / "output"
+    *_, last_but_one, last = sorted(f"changes/{path.name}" for path in (output / "changes").iterdir())
     for path in sorted(path for path in output.rglob("*") if path.is_file()):
         name = str(path.relative_to(output))
         if name.partition("/")[0] not in {*COVERED_FOLDERS, "reviewers.json", "production.json"}:
@@ -114,7 +116,8 @@ def test_every_record_file_is_covered(folder: Path) -> None:
             name in {fault.file for fault in verification.faults}
             or name in " ".join(verification.notes)
             or (
-                name == "events/0003.json" and verification.faults  # the event of the dossier itself
+                name in {"events/0003.json", last_but_one, last}
+                and verification.faults  # the event of the dossier itself
             )
         ), name
         path.write_bytes(content)
@@ -185,7 +188,21 @@ CHANGES: dict[str, tuple[Change, str]] = {
         lambda output: replace_text(output / "document_bundles/quest_cbc.json", "Quest", "Best"),
         "document_bundles/quest_cbc.json",
     ),
+    "a decision is changed in the record of its run": (
+        lambda output: replace_text(find_run_record(output), '"AUTO_ACCEPT"', '"ESCALATE_TO_SME"'),
+        "runs/one/run.json",
+    ),
+    "a session of a run is changed": (
+        lambda output: replace_text(find_run_record(output), '"is_complete": true', '"is_complete": false'),
+        "runs/one/run.json",
+    ),
+    "a link of the chain is removed": (lambda output: (output / "changes/0002.json").unlink(), "changes/0002.json"),
 }
+
+
+def find_run_record(output: Path) -> Path:
+    (path,) = output.glob("runs/*/run.json")
+    return path
 
 
 def replace_text(path: Path, old: str, new: str) -> None:
@@ -198,7 +215,8 @@ def replace_text(path: Path, old: str, new: str) -> None:
 def test_a_changed_record_is_named(folder: Path, change: str) -> None:
     act, name = CHANGES[change]
     act(folder / "output")
-    assert name in list_faults(folder)
+    (run,) = (path.name for path in (folder / "output/runs").iterdir())
+    assert name.replace("/one/", f"/{run}/") in list_faults(folder)
 
 
 def test_later_work_is_no_change(folder: Path) -> None:
@@ -218,6 +236,19 @@ def test_later_work_is_no_change(folder: Path) -> None:
     assert "3 reviews" in told
     assert "1 events of the log" in told
     assert "reviewers.json was changed: 1 entries added" in told
+
+
+def test_a_run_that_goes_on_is_no_change(described_folder: Path, folder: Path) -> None:
+    inbox, content = folder / "more", (described_folder / "records/quest_cbc.pdf").read_bytes()
+    inbox.mkdir()
+    (inbox / "one.pdf").write_bytes(content + b"\n% one\n")
+    evalkit.run([inbox], output=folder / "output", workers=1, name="daily")
+    write_dossier(open_folder(folder / "output"), folder / "dossier.html", Settings(), made_at=NOW)
+    (inbox / "two.pdf").write_bytes(content + b"\n% two\n")
+    evalkit.run([inbox], output=folder / "output", workers=1, name="daily")
+    verification = check(folder)
+    assert verification.faults == ()
+    assert "runs/daily/run.json was changed" in " ".join(verification.notes)
 
 
 def test_a_purge_is_told_apart_from_a_removal(folder: Path) -> None:

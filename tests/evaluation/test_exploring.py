@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -10,9 +12,14 @@ from evaluation.findings import finding
 from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated_document, labels, study, truth
 from hypothesis import given
 from hypothesis import strategies as st
+from places import open_folder
 
 from evalkit.evaluation.exploring import FILTERS, StudyExplorer, _name_rules, list_page_differences
+from evalkit.evaluation.headline_estimates import estimate_headlines
+from evalkit.evaluation.study import read_study
 from evalkit.evaluation.verifier_performance import summarise_rule_cases, tabulate_rule_performance
+from evalkit.pipeline import RunSummary
+from evalkit.samples.simulated_experts import simulate_and_submit_reviews
 
 RIGHT = document("right", truth=truth(), source_folder="inbox", sender="Pine Hill", language="en", page_form="text")
 WRONG = escalated_document(
@@ -90,6 +97,28 @@ def test_a_bar_of_reliability_opens_the_documents_it_counts(explorer: StudyExplo
     (row,) = explorer.answer({}, "program")["reliability"]
     assert (row["bin"], row["n"], row["accuracy"]) == ("60–70 %", 1, 0.0)
     assert explorer.list_doc_ids({"confidence": row["bin"]}, "program") == ["wrong"]
+
+
+def test_shares_are_the_report_s_headlines(demo_run: RunSummary, samples: Path, tmp_path: Path) -> None:
+    """Audits and certain reviews are in the demo, so a plain mean of the reviewed documents is another number."""
+    output = tmp_path / "output"
+    shutil.copytree(demo_run.output, output)
+    simulate_and_submit_reviews(open_folder(output), samples / "truth.csv")
+    reviewed = read_study(output, production=samples / "production.csv")
+    headlines = {headline.name: headline for headline in estimate_headlines(reviewed)}
+    expected = [headlines["Type of the document right"], headlines["Production's type right"]]
+    shares = StudyExplorer(reviewed).answer({}, "program")["shares"]
+    assert [(share["value"], share["low"], share["high"], share["n"]) for share in shares] == [
+        (*headline.estimate[:3], headline.reviewed_count) for headline in expected
+    ]
+    assert shares[0]["value"] != expected[0].reviewed_estimate.value
+
+
+def test_shares_count_only_the_chosen_documents(explorer: StudyExplorer) -> None:
+    (program, production) = explorer.answer({"source": "fax", "review": WRONG.truth_status}, "program")["shares"]
+    assert (program["value"], program["n"], production["value"], production["n"]) == (0.0, 1, 0.0, 1)
+    (program, production) = explorer.answer({"source": "inbox"}, "program")["shares"]
+    assert (program["value"], production["value"], production["n"]) == (1.0, None, 0)
 
 
 def test_rules_say_what_the_report_says(explorer: StudyExplorer) -> None:

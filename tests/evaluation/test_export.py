@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -392,6 +394,24 @@ def test_what_cannot_be_written_is_one_error(output: Output, tmp_path: Path, fil
     assert Path("/dev/null").is_char_device()
 
 
+@pytest.mark.parametrize("file_format", [*FORMATS, "labelstudio", "fhir"])
+def test_full_disk_is_told_with_its_remedy(
+    output: Output, tmp_path: Path, file_format: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "replace", fail)
+    monkeypatch.setattr(os, "rename", fail)
+    with pytest.raises(UsageError, match=r"exported cannot be written.*No space left") as told:
+        export_ground_truth(output.root, place / "exported", file_format=file_format)
+    assert told.value.remedy.startswith("Free some disk space")
+    assert not list(place.iterdir())
+
+
 def test_a_link_is_followed(output: Output, tmp_path: Path) -> None:
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to(tmp_path / "real")
@@ -511,3 +531,17 @@ def test_without_a_split_no_shares_are_told(output: Output, tmp_path: Path) -> N
     told: list[Any] = []
     export_ground_truth(output.root, tmp_path / "t", report_split=told.append)
     assert told == []
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (lambda root: export_ground_truth(root, None, file_format="cvs"), "Choose from jsonl, csv, parquet"),
+        (lambda root: export_ground_truth(root, None, level="pages"), "Choose from document, segment, page."),
+        (lambda root: load_ground_truth(root, "pages"), "Choose from document, segment, page."),
+    ],
+)
+def test_an_unknown_format_or_level_is_named_with_the_known(tmp_path: Path, call: Any, remedy: str) -> None:
+    with pytest.raises(UsageError, match=r"there is no (format cvs|level pages)") as raised:
+        call(tmp_path)
+    assert remedy in raised.value.remedy

@@ -65,6 +65,12 @@ def read_bundles(folder: Path) -> dict[str, Any]:
     return {path.stem: json.loads(path.read_text()) for path in sorted((folder / "bundles").iterdir())}
 
 
+def name_bundle(output: Path | str, doc_id: str) -> str:
+    """The pseudonym under which a document of this output folder is exported: made of its hash alone."""
+    stored = json.loads((Path(output) / "document_bundles" / f"{doc_id}.json").read_text())
+    return f"doc_{stored['sha256'][:12]}"
+
+
 def select(bundle: Any, kind: str) -> list[Any]:
     return [entry["resource"] for entry in bundle["entry"] if entry["resource"]["resourceType"] == kind]
 
@@ -94,9 +100,9 @@ def test_schema_finds_what_is_wrong(exported: Path) -> None:
 
 
 @pytest.mark.skipif(not (VALIDATOR / "node_modules").exists(), reason="`make fhir-validator` has not installed it")
-def test_exports_follow_the_structure_definitions(exported: Path, tmp_path: Path) -> None:
+def test_exports_follow_the_structure_definitions(reviewed: Path, exported: Path, tmp_path: Path) -> None:
     """Also by HL7's invariants, which no schema has, as another reader than ours understands them."""
-    broken = read_bundles(exported)["doc2_6"]
+    broken = read_bundles(exported)[name_bundle(reviewed, "doc2_6")]
     for document in select(broken, "DocumentReference"):
         del document["content"]
     (tmp_path / "broken.json").write_text(json.dumps(broken))
@@ -115,7 +121,29 @@ def test_ground_truth_comes_back_equal(level: Any, reviewed: Path, exported: Pat
     for silver in (False, True):
         there, back = (load_ground_truth(folder, level, silver=silver) for folder in (reviewed, exported))
         assert len(there) > 0
-        assert there.equals(back)
+        doc_id_by_hash = dict(zip(there["sha256"], there["doc_id"], strict=True))
+        assert set(back["doc_id"]) == {name_bundle(reviewed, doc_id) for doc_id in doc_id_by_hash.values()}
+        back["doc_id"] = back["sha256"].map(doc_id_by_hash).astype("string")
+        order = ["doc_id", *({"segment": ["segment_index"], "page": ["page"]}.get(level, []))]
+        assert there.sort_values(order, ignore_index=True).equals(back.sort_values(order, ignore_index=True))
+
+
+def test_no_file_name_is_exported(reviewed: Path, exported: Path) -> None:
+    """A file is often named after its patient."""
+    exported_text = "".join(
+        json.dumps({**bundle, "entry": [drop_pdf(entry) for entry in bundle["entry"]]})
+        for bundle in read_bundles(exported).values()
+    )
+    doc_ids = [path.stem for path in (reviewed / "document_bundles").iterdir()]
+    assert len(doc_ids) > 20
+    assert not [doc_id for doc_id in doc_ids if f'"{doc_id}' in exported_text or f"{doc_id}." in exported_text]
+    assert {path.stem for path in (exported / "bundles").iterdir()}.isdisjoint(doc_ids)
+
+
+def drop_pdf(entry: Any) -> Any:
+    for content in entry["resource"].get("content", ()):
+        content["attachment"].pop("data", None)
+    return entry
 
 
 def test_every_segment_has_its_own_pdf(reviewed: Path, exported: Path) -> None:
@@ -123,7 +151,7 @@ def test_every_segment_has_its_own_pdf(reviewed: Path, exported: Path) -> None:
     bundles = read_bundles(exported)
     for doc_id, rows in table.groupby("doc_id"):
         read = {}
-        for document in list_segments(bundles[doc_id]):
+        for document in list_segments(bundles[name_bundle(reviewed, doc_id)]):
             attachment = document["content"][0]["attachment"]
             pdf = base64.b64decode(attachment["data"])
             assert attachment["size"] == len(pdf)
@@ -156,7 +184,7 @@ def test_open_cases_are_tasks(demo_run: RunSummary, tmp_path: Path) -> None:
     export_ground_truth(demo_run.output, tmp_path / "fhir", file_format="fhir")
     cases = {path.stem.removeprefix("sme_packet_") for path in (Path(demo_run.output) / "sme_packets").iterdir()}
     bundles = read_bundles(tmp_path / "fhir")
-    assert set(bundles) == cases
+    assert set(bundles) == {name_bundle(demo_run.output, case) for case in cases}
     for bundle in bundles.values():
         (task,), (source,) = select(bundle, "Task"), select(bundle, "DocumentReference")
         assert (task["status"], source["docStatus"]) == ("requested", "preliminary")
@@ -267,17 +295,18 @@ def test_changed_file_is_left_out_and_named(reviewed: Path, tmp_path: Path) -> N
     name.write_text(json.dumps(stored | {"file_path": str(tmp_path / "other.pdf")}))
     with pytest.raises(StoreError, match=r"'clinical_note': other\.pdf has changed since it was read"):
         export_ground_truth(output, tmp_path / "fhir", file_format="fhir", silver=True)
-    assert "clinical_note" not in read_bundles(tmp_path / "fhir")
+    assert name_bundle(output, "clinical_note") not in read_bundles(tmp_path / "fhir")
     assert len(read_bundles(tmp_path / "fhir")) >= 20
 
 
-def test_bundle_changed_elsewhere_is_named(exported: Path, tmp_path: Path) -> None:
+def test_bundle_changed_elsewhere_is_named(reviewed: Path, exported: Path, tmp_path: Path) -> None:
     shutil.copytree(exported, tmp_path / "fhir")
-    (tmp_path / "fhir" / "bundles" / "clinical_note.json").write_text('{"resourceType": "Bundle"}')
-    (tmp_path / "fhir" / "bundles" / "requisition.json").write_text("{")
+    names = sorted(f"{name_bundle(reviewed, doc_id)}.json" for doc_id in ("clinical_note", "requisition"))
+    for name, content in zip(names, ('{"resourceType": "Bundle"}', "{"), strict=True):
+        (tmp_path / "fhir" / "bundles" / name).write_text(content)
     table = load_ground_truth(tmp_path / "fhir", silver=True)
     assert len(table) == len(load_ground_truth(exported, silver=True)) - 2
-    assert [problem.split()[0] for problem in table.attrs["problems"]] == ["clinical_note.json", "requisition.json"]
+    assert [problem.split()[0] for problem in table.attrs["problems"]] == names
 
 
 # --- whose pages ------------------------------------------------------------------------------------------------------
@@ -288,6 +317,8 @@ def test_segment_with_another_patients_page_has_no_pdf(demo_run: RunSummary, tmp
     shutil.copytree(demo_run.output, tmp_path / "output")
     page_count = json.loads((tmp_path / "output/document_bundles/misfiled_page.json").read_text())["total_pages"]
     answer = builders.one_segment("Clinical Note", page_count)
+    answer["segments"][0]["reasoning"] = "Roe came again."
+    answer["segments"][0]["segment_composition"][0]["top_evidence"] = [{"snippet": "Roe has a cough", "page": 3}]
     record = header_of("SME_VALIDATED") | {
         "schema_version": 1,
         "doc_id": "misfiled_page",
@@ -297,11 +328,14 @@ def test_segment_with_another_patients_page_has_no_pdf(demo_run: RunSummary, tmp
         truth = record | {"vouched": vouched, "ground_truth_classification": answer}
         (tmp_path / "output/ground_truth/gt_misfiled_page.json").write_text(json.dumps(truth))
         with pytest.raises(
-            StoreError, match=r"'misfiled_page': the PDF of pages 1–\d+ is left out, because page \d+ names"
+            StoreError,
+            match=r"'misfiled_page': the PDF and the quotes of pages 1–\d+ are left out, because page \d+ names",
         ):
             export_ground_truth(tmp_path / "output", tmp_path / "fhir", file_format="fhir")
-        (document,) = list_segments(read_bundles(tmp_path / "fhir")["misfiled_page"])
+        bundle = read_bundles(tmp_path / "fhir")[name_bundle(tmp_path / "output", "misfiled_page")]
+        (document,) = list_segments(bundle)
         assert "data" not in document["content"][0]["attachment"]
+        assert "Roe" not in json.dumps(bundle)
 
 
 def person(name: str, birth: str, number: str = "") -> list[tuple[str, str]]:
@@ -367,7 +401,7 @@ def test_only_one_patients_pages_are_cut(demo_run: RunSummary, tmp_path: Path, v
         problem = ""
     except StoreError as error:
         problem = str(error)
-    (document,) = list_segments(read_bundles(tmp_path / "fhir")["misfiled_page"])
+    (document,) = list_segments(read_bundles(tmp_path / "fhir")[name_bundle(output, "misfiled_page")])
     assert ("data" in document["content"][0]["attachment"]) == is_cut
     assert ("page 3 names another patient" in problem) == (not is_cut)
 

@@ -458,10 +458,12 @@ def test_an_open_case_of_somebody_else_is_left_alone(output: Path, exported: Pat
             "rejected",
         ),
         (lambda task: task["annotations"][0].update(updated_by=4), "refused", "another person"),
-        (lambda task: task["annotations"][0].update(lead_time=None), "refused", "a copy of the program's answer"),
+        (lambda task: task["annotations"][0].update(lead_time=None), "not read", "a copy of the program's answer"),
+        (lambda task: task["annotations"][0].update(lead_time=0.9), "not read", "0.9 s of work"),
+        (lambda task: task["annotations"][0].update(lead_time=float("inf")), "not read", "0.0 s of work"),
         (
             lambda task: task["annotations"][0].update(lead_time=None, parent_prediction=3, result=WHOLE_OTHER),
-            "refused",
+            "not read",
             "copy",
         ),
         (
@@ -492,6 +494,14 @@ def test_each_answer_that_cannot_be_taken_is_named(
     assert {row.status for row in rows[:-1]} == {status}
     assert all(reason in row.message and row.task == "task 12" for row in rows[:-1])
     assert not read_numbered_reviews(open_folder(output), ESCALATED)
+
+
+@pytest.mark.parametrize("changes", [{"seconds": 60.0}, {"seconds": 0.9, "origin": "prediction-changed"}])
+def test_answer_that_a_person_worked_on_is_taken(exported: Path, bring: Any, changes: Json) -> None:
+    task = read_tasks(exported)[ESCALATED]
+    given = [row | {"origin": changes.get("origin", "prediction")} for row in task["predictions"][0]["result"]]
+    (row,) = bring(answer(task, given, lead_time=changes["seconds"], parent_prediction=3))
+    assert row.status == "imported", row
 
 
 def test_other_runs_of_a_document_are_not_answered(output: Path, exported: Path, bring: Any) -> None:

@@ -25,6 +25,7 @@ from evalkit.evaluation.document_type_scores import score_document_types
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.report import (
     EvaluationReport,
+    _UpperBound,
     build_report,
     convert_report_to_json,
     format_cell,
@@ -400,6 +401,8 @@ def test_confidence_is_measured_where_there_is_any() -> None:
         (None, "–"),
         (True, "yes"),
         ((), "–"),
+        (_UpperBound(0.0343, 0.0, 0.0343, 99, "one-sided"), "at most 3.43 %"),
+        (_UpperBound(1.0, 0.0, 1.0, 0, "one-sided"), "nothing proven"),
         (tuple("abcdefghij"), "a, b, c, d, e, f, g, h and 2 more"),
     ],
 )

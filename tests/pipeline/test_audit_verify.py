@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import re
 import sqlite3
@@ -25,8 +26,10 @@ from evalkit.pipeline import RunSummary
 from evalkit.pipeline.audit.trail import EVENT_COLUMNS, list_audit_events_and_problems
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import find_expired_documents, purge
+from evalkit.pipeline.run_history import hash_result
 from evalkit.review import SMEReviewHelper
 from evalkit.review.index_rebuild import reindex
+from evalkit.settings import Settings
 
 REVIEWED = f"reviews/{DOC}"
 SECOND, ADJUDICATION = f"{REVIEWED}.second", f"{REVIEWED}.adjudication"
@@ -237,6 +240,121 @@ def test_what_was_recorded_since_an_export_is_counted(output: Path, tmp_path: Pa
     assert "production.json" in note
 
 
+@pytest.fixture
+def export(output: Path, tmp_path: Path) -> Path:
+    """Export what the folder has now."""
+    path = tmp_path / "decisions.json"
+    path.write_text(json.dumps({"events": list_audit_events_and_problems(open_folder(output))[0]}))
+    return path
+
+
+def test_a_later_run_by_a_late_clock_is_no_fault(patient_folder: Path, output: Path, export: Path) -> None:
+    content = json.loads(export.read_text())
+    for event in content["events"]:
+        event["at"] = event["at"] and event["at"].replace("20", "29", 1)  # the clock was ahead, and was then set right
+    export.write_text(json.dumps(content))
+    evalkit.run([patient_folder.parent / "records"], output=output, workers=1, fresh=True, name="later")
+    report = verify_integrity(open_folder(output), earlier_export_path=export)
+    assert [fault for fault in report.faults if fault.file != "the view log"] == []
+    assert "run later was started or continued" in " ".join(report.notes)
+
+
+def forge_result(output: Path) -> str:
+    """Change a decision and its time, as a later run would, and append a link; return its new hash."""
+    name = "results/quest_cbc.json"
+    result = open_folder(output).read_json(name, max_schema_version=9)
+    result |= {"decision_rule": "9", "times": result["times"] | {"finished_at": "2099-01-01T00:00:00+00:00"}}
+    open_folder(output).write_json(name, result)
+    return hash_result(result)
+
+
+def forge_record(output: Path, sha256: str, **newest_times: Any) -> str:
+    """Make the run's record fit a forged result; return the record's name."""
+    (name,) = (path.relative_to(output).as_posix() for path in output.glob("runs/*/run.json"))
+    record = open_folder(output).read_json(name, max_schema_version=9)
+    record["documents"]["quest_cbc"]["result"]["sha256"] = sha256
+    record["sessions"][-1]["times"] |= newest_times
+    open_folder(output).write_json(name, record)
+    return name
+
+
+def test_a_forged_result_is_not_what_its_run_recorded(output: Path) -> None:
+    sha256 = forge_result(output)
+    assert "not the result that the newest run recorded" in named(output)["results/quest_cbc.json"]
+    forge_record(output, sha256)
+    assert named(output) == {}  # whoever may write in the folder can do that …
+
+
+def test_a_forged_later_decision_is_found_by_the_export(output: Path, export: Path) -> None:
+    forge_record(output, forge_result(output))
+    assert "no later run decided" in named(output, earlier_export_path=export)["results/quest_cbc.json"]
+
+
+def test_a_session_that_is_made_later_is_found_by_the_export(output: Path, export: Path) -> None:
+    sha256 = forge_result(output)
+    number = len(list((output / "changes").iterdir()))
+    link = hashlib.sha256((output / f"changes/{number:04}.json").read_bytes().removesuffix(b"\n")).hexdigest()
+    name = forge_record(output, sha256, newest_link=(number, link))
+    assert named(output, earlier_export_path=export).keys() == {name}
+
+
+def test_a_result_of_no_run_is_named(output: Path) -> None:
+    result = open_folder(output).read_json("results/quest_cbc.json", max_schema_version=9)
+    result["times"]["run_started_at"] = "2026-01-01T00:00:00+00:00"
+    open_folder(output).write_json("results/quest_cbc.json", result)
+    assert "no run recorded" in named(output)["results/quest_cbc.json"]
+
+
+def test_a_killed_run_has_recorded_no_result(output: Path) -> None:
+    (path,) = output.glob("runs/*/run.json")
+    record = json.loads(path.read_text())
+    del record["sessions"][-1]["times"]["finished_at"]
+    open_folder(output).write_json(path.relative_to(output).as_posix(), record | {"documents": {}})
+    assert named(output) == {}
+
+
+@pytest.mark.parametrize("probability", [0.0123, 0.9])
+def test_a_probability_that_no_run_gave_is_named(output: Path, probability: float) -> None:
+    name = "ground_truth/gt_quest_cbc.json"
+    changed(name, inclusion_probability=probability)(output)
+    assert "follows from no recorded run" in named(output)[name]
+
+
+def test_a_probability_of_an_earlier_result_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document keeps the probability with which it was first accepted, whatever later runs draw or find."""
+    monkeypatch.setattr("evalkit.pipeline.sample_draws._MIN_RESULTS_READ", 1)
+    output, name = tmp_path / "output", "ground_truth/gt_second.json"
+    words = (
+        "Operative note. The patient was seen in clinic today for follow up. Assessment and plan: continue treatment."
+    )
+    for doc_id, rate in (("first", 0.5), ("second", 0.5), ("second", 0.3)):
+        (tmp_path / f"{doc_id}.txt").write_text(f"{words} Visit {doc_id}.")
+        settings = Settings.load(output=str(output), audit_rate_start=rate)
+        evalkit.run([tmp_path / f"{doc_id}.txt"], settings=settings, name=f"{doc_id}-{rate}", fresh=True)
+    assert named(output) == {}
+    result = open_folder(output).read_json("results/second.json", max_schema_version=9)
+    for segment in result["classification"]["segments"]:
+        segment["segment_composition"][0]["confidence"] *= 0.5
+    open_folder(output).write_json("results/second.json", result)
+    changed(name, ground_truth_classification=result["classification"])(output)
+    record = open_folder(output).read_json("runs/second-0.3/run.json", max_schema_version=9)
+    record["documents"]["second"]["result"]["sha256"] = hash_result(result)
+    open_folder(output).write_json("runs/second-0.3/run.json", record)
+    assert name not in named(output)
+    (output / "runs/second-0.5/results/second.json").unlink()
+    assert "follows from no recorded run" in named(output)[name]
+
+
+@pytest.mark.parametrize(("mode", "is_fault"), [(0o755, False), (0o750, False), (0o777, True), (0o770, True)])
+def test_others_may_read_the_chain_but_not_change_it(output: Path, mode: int, is_fault: bool) -> None:
+    (output / "changes").chmod(mode)
+    report = verify_integrity(open_folder(output))
+    assert [fault.file for fault in report.faults] == ["changes"] * is_fault
+    assert bool(report.notes) == bool(mode & 0o007)
+    if is_fault:
+        assert report.faults[0].remedy == f"Run: chmod -R g-w,o= {output}"
+
+
 def test_what_was_purged_is_no_fault_and_stays_verified(output: Path) -> None:
     purge(open_folder(output), [DOC, OTHER], purged_at=NOW)
     assert named(output) == {}
@@ -339,7 +457,7 @@ def test_the_commands(output: Path, tmp_path: Path) -> None:
     table = evalkit_command("audit", "export", "--output", output, "--to", tmp_path / "d.csv")
     assert table.returncode == 0, table
     with (tmp_path / "d.csv").open() as rows:
-        assert len(list(csv.DictReader(rows))) == 4 + 4 + 6 + 3
+        assert len(list(csv.DictReader(rows))) == 4 + 4 + 6 + 3 + 1
     export = evalkit_command("audit", "export", "--output", output, "--to", tmp_path / "d.json")
     assert export.returncode == 0, export
     assert (tmp_path / "d.json").stat().st_mode & 0o777 == 0o600

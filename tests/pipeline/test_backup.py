@@ -436,7 +436,9 @@ def test_full_disk_is_told_before_anything_is_written(
     needed = sum(file.size for file in check_backup(backup).files.values())
     full = os.statvfs_result((4096, 4096, 100, 10, 10, 100, 100, 100, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda _path: full)
-    with pytest.raises(StoreError, match=r"bytes are needed, and the disk of .* has 40,960 free") as told:
+    with pytest.raises(
+        StoreError, match=f"bytes are needed, and the disk of {restored.parent} has 40,960 free"
+    ) as told:
         restore(backup, restored)
     assert told.value.code == "STORE-FULL"
     assert int(told.value.message.split(" ")[0].replace(",", "")) >= needed

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from places import in_bucket, open_folder
 
 import evalkit
-from evalkit.errors import NotFound, RunStopped, UsageError
+from evalkit.errors import NotFound, RunStopped, StoreError, UsageError
 from evalkit.evaluation import study
 from evalkit.pipeline import extract
 from evalkit.pipeline.audit.verify import verify_integrity
@@ -86,7 +86,7 @@ def test_a_run_records_what_it_was(inbox: Path, supplied: Path, tmp_path: Path) 
     output = tmp_path / "output"
     evalkit.run(inbox, output=output, name="supplied", classifications=supplied, profile="lean")
     (record,) = read_run_records(open_folder(output))
-    assert (record.name, record.number, record.is_named, record.is_closed) == ("supplied", 1, True, True)
+    assert (record.name, record.number, record.is_named, record.sessions[-1].is_finished) == ("supplied", 1, True, True)
     assert record.inputs == RunInputs(paths=(str(inbox),), classifications=str(supplied))
     assert record.settings["profile"] == "lean"
     assert record.settings["models"]["default"] == "embedded"
@@ -186,7 +186,7 @@ def test_results_of_a_killed_run_are_kept(inbox: Path, tmp_path: Path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr("evalkit.pipeline.run_history.RunRecorder.finish", lambda *_, **__: None)
         killed = evalkit.run(inbox, output=output).run
-    assert not find_run_record(open_folder(output), killed).is_closed
+    assert not find_run_record(open_folder(output), killed).sessions[-1].is_finished
     assert not verify_integrity(open_folder(output)).faults
     evalkit.run(inbox, output=output, name="next", profile="lean")
     assert list_kept_files(output) == [f"{killed}/results/quest_cbc.json", f"{killed}/results/{DOC}.json"]
@@ -201,10 +201,26 @@ def test_a_run_that_stops_records_what_it_decided(inbox: Path, tmp_path: Path, m
     with pytest.raises(RunStopped):
         evalkit.run(inbox, output=output, name="stopped", workers=1, on_progress=stop)
     record = find_run_record(open_folder(output), "stopped")
-    assert (record.is_closed, record.sessions[0].is_complete, len(record.documents)) == (True, False, 1)
+    assert (record.sessions[-1].is_finished, record.sessions[0].is_complete, len(record.documents)) == (True, False, 1)
     evalkit.run(inbox, output=output, name="stopped")
     record = find_run_record(open_folder(output), "stopped")
     assert ([session.is_complete for session in record.sessions], len(record.documents)) == ([False, True], 2)
+
+
+def test_run_whose_history_cannot_be_written_fails_and_is_completed(
+    inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full", code="STORE-FULL", remedy="Make room.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("evalkit.pipeline.run_history.RunRecorder.finish", fail)
+        summary = evalkit.run(inbox, output=tmp_path / "output", name="one")
+    assert (summary.exit_status, len(summary.problems), summary.failed) == (1, 1, [])
+    assert "the disk is full. Make room." in summary.problems[0]
+    assert evalkit.run(inbox, output=tmp_path / "output", name="one").exit_status == 0
+    record = find_run_record(open_folder(tmp_path / "output"), "one")
+    assert (record.sessions[-1].is_finished, len(record.documents)) == (True, 2)
 
 
 def test_results_of_an_older_evalkit_are_kept_too(inbox: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from places import open_folder
+from places import open_folder, open_index
 
 from evalkit.review.guidelines import MAX_GUIDELINES_BYTES, read_guidelines
 
@@ -16,6 +16,12 @@ Ask before you correct.
 2. second\u202e thing\x00
 ## More
 """
+
+
+@pytest.fixture(autouse=True)
+def output(tmp_path: Path) -> None:
+    """The folder is evalkit's: others are refused."""
+    open_index(tmp_path).close()
 
 
 def test_headings_lists_and_paragraphs_are_read(tmp_path: Path) -> None:

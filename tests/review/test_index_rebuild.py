@@ -251,6 +251,16 @@ def test_reviewed_case_without_packet_and_row_is_told(
     assert "1 case had no packet" in caplog.text
 
 
+def test_lost_result_is_told_and_its_row_is_kept(settled_desk: Workspace, caplog: pytest.LogCaptureFixture) -> None:
+    (settled_desk.root / result_file_name(CASES[4])).unlink()
+    for _ in range(2):
+        caplog.clear()
+        list_rows(settled_desk, read_only=False)
+        assert "1 document has no result file" in caplog.text
+        assert "Restore results/" in caplog.text
+    assert CASES[4] in settled_desk.index.map_decisions_by_doc_id()
+
+
 def test_database_of_another_folder_is_refused_by_name(settled_desk: Workspace) -> None:
     with closing(sqlite3.connect(settled_desk.root / "evalkit.sqlite")) as connection, connection:
         connection.execute("UPDATE cases SET case_id = 'b_' || case_id")
@@ -258,6 +268,8 @@ def test_database_of_another_folder_is_refused_by_name(settled_desk: Workspace) 
     for read_only in (True, False):
         with pytest.raises(StoreError, match="another output folder"):
             list_rows(settled_desk, read_only=read_only)
+    with pytest.raises(StoreError, match="another output folder"):
+        rebuilding.reindex(open_folder(settled_desk.root))
 
 
 @pytest.mark.parametrize("read_only", [True, False])

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -34,12 +35,48 @@ def stored_number(folder: Path) -> int:
         return int(connection.execute("SELECT number FROM schema_number").fetchone()[0])
 
 
-def test_processes_that_open_at_once_make_the_tables_once(tmp_path: Path) -> None:
+def create_version_1(folder: Path) -> None:
+    """The database of an evalkit of version 1: cases of each kind, and a deferral."""
+    with sqlite3.connect(folder / "evalkit.sqlite") as connection:
+        connection.executescript((Path(__file__).parent / "version_1.sql").read_text())
+        connection.execute("INSERT INTO schema_number VALUES (1)")
+        for case_id, kind, document_type in (
+            ("a", "classification", "Other"),
+            ("b.extraction", "extraction", "W-2"),
+            ("c.extraction", "extraction", "Pathology Report"),
+            ("d.statement_template", "statement_template", ""),
+        ):
+            connection.execute(
+                "INSERT INTO cases (case_id, doc_id, kind, review_status, dominant_type) VALUES (?, ?, ?, 'pending', ?)",
+                (case_id, case_id[0], kind, document_type),
+            )
+        connection.execute("INSERT INTO deferrals VALUES ('a', 'dr_lee', 'ask the ward', '2026-11-27T08:00:00Z')")
+    connection.close()
+
+
+def read_tasks_and_reasons(folder: Path) -> tuple[list[tuple[str, str]], list[tuple[str]]]:
+    with closing(sqlite3.connect(folder / "evalkit.sqlite")) as connection:
+        tasks = connection.execute("SELECT case_id, task FROM cases ORDER BY case_id").fetchall()
+        return tasks, connection.execute("SELECT reason FROM deferrals").fetchall()
+
+
+#: The tasks that version 1 did not have, and the reasons for deferrals that it had.
+MIGRATED = (
+    [("a", "clinical"), ("b.extraction", "tax"), ("c.extraction", "clinical"), ("d.statement_template", "bank")],
+    [("ask the ward",)],
+)
+
+
+@pytest.mark.parametrize(("is_older", "rows"), [(False, ([], [])), (True, MIGRATED)])
+def test_processes_that_open_at_once_make_the_tables_once(tmp_path: Path, is_older: bool, rows: object) -> None:
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
         for turn in range(5):
             folder = tmp_path / str(turn)
             folder.mkdir()
+            if is_older:
+                create_version_1(folder)
             assert list(pool.map(open_and_close, [folder] * PROCESSES)) == [schema_version.SCHEMA_NUMBER] * PROCESSES
+            assert read_tasks_and_reasons(folder) == rows
 
 
 def test_threads_that_open_at_once_make_the_tables_once(tmp_path: Path) -> None:
@@ -80,24 +117,6 @@ def test_opening_sqlite_loads_nothing_of_a_server(tmp_path: Path) -> None:
 
 
 def test_version_1_keeps_every_row_and_gets_tasks(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "evalkit.sqlite") as connection:
-        connection.executescript((Path(__file__).parent / "version_1.sql").read_text())
-        connection.execute("INSERT INTO schema_number VALUES (1)")
-        for case_id, kind, document_type in (
-            ("a", "classification", "Other"),
-            ("b.extraction", "extraction", "W-2"),
-            ("c.extraction", "extraction", "Pathology Report"),
-            ("d.statement_template", "statement_template", ""),
-        ):
-            connection.execute(
-                "INSERT INTO cases (case_id, doc_id, kind, review_status, dominant_type) VALUES (?, ?, ?, 'pending', ?)",
-                (case_id, case_id[0], kind, document_type),
-            )
-        connection.execute("INSERT INTO deferrals VALUES ('a', 'dr_lee', 'ask the ward', '2026-11-27T08:00:00Z')")
-    connection.close()
+    create_version_1(tmp_path)
     assert open_and_close(tmp_path) == schema_version.SCHEMA_NUMBER
-    with sqlite3.connect(tmp_path / "evalkit.sqlite") as connection:
-        tasks = dict(connection.execute("SELECT case_id, task FROM cases").fetchall())
-        assert connection.execute("SELECT reason FROM deferrals").fetchall() == [("ask the ward",)]
-    connection.close()
-    assert tasks == {"a": "clinical", "b.extraction": "tax", "c.extraction": "clinical", "d.statement_template": "bank"}
+    assert read_tasks_and_reasons(tmp_path) == MIGRATED

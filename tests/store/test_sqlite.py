@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from places import open_folder, open_index
+from stress.full_disks import mount_small_disk
 
 from evalkit.errors import StoreError
 from evalkit.store import OutputIndex, sqlite
@@ -191,6 +192,27 @@ def test_nothing_is_written_to_a_removed_database(tmp_path: Path) -> None:
         index.upsert_case({"case_id": "a", "doc_id": "a", "pdf_filename": "a.pdf"})
     assert refused.value.code == "STORE-MOVED"
     index.close()
+
+
+def create_index_and_find_error_code(folder: Path) -> str | None:
+    try:
+        open_index(folder).close()
+    except StoreError as error:
+        return error.code
+    return None
+
+
+def test_full_disk_is_named_when_a_database_is_created(tmp_path: Path) -> None:
+    codes = []
+    for blocks in range(2, 80, 3):
+        with mount_small_disk(tmp_path / "disk") as disk:
+            disk.limit("size", blocks)
+            codes.append(create_index_and_find_error_code(disk.folder))
+            files = [path.name for path in disk.folder.rglob("*") if path.is_file()]
+            assert ("evalkit.sqlite" in files) == (codes[-1] is None)
+            disk.make_room()
+            open_index(disk.folder).close()
+    assert set(codes) == {"STORE-FULL", None}
 
 
 def test_failed_creation_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def test_a_review_is_written_under_the_name_that_the_hub_knows(chromium: Browser
         review = json.loads((output / "reviews" / "one_document" / "0001.json").read_text())
         assert (review["reviewer"], review["outcome"]) == ("dr_lee", "validated")
 
-        kim.page.get_by_role("link", name="Log out").click()
+        kim.page.get_by_role("button", name="Log out").click()
         kim.page.wait_for_selector("text=log out there too")
         kim.page.goto(f"{running.base}/hub/logout")
         kim.page.goto(running.evalkit)

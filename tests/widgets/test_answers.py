@@ -1,5 +1,6 @@
 """Answers to questions on the screen: what follows at once, and how it is taken back."""
 
+import gc
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +92,21 @@ def test_contradiction_is_asked_once_then_submitted(screen: Workbench, tmp_path:
     assert not (tmp_path / "output/reviews/quest_genomic").exists()
     send(screen, "validate", anyway=True)
     assert (tmp_path / "output/reviews/quest_genomic/0001.json").exists()
+
+
+@pytest.mark.parametrize("ends_with", ["queue", "split"])
+def test_words_of_a_submitted_draft_end_with_its_undo(screen: Workbench, ends_with: str) -> None:
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
+    send(screen, "notes", text="Zorblatt wrote it")
+    send(screen, "type", page=1, segment=0, type="Other")
+    send(screen, "correct")
+    assert screen.review_session.can_undo
+    assert screen.case.packet.case_id != "quest_genomic"
+    send(screen, ends_with, page=2)
+    gc.collect()
+    drafts = [held for held in gc.get_objects() if isinstance(held, Draft)]
+    assert not [draft for draft in drafts if "Zorblatt" in draft.notes]
+    assert not screen.review_session.can_undo
 
 
 def test_every_issue_of_every_case_can_be_opened(screen: Workbench) -> None:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.classification.document_result import DocumentResult
-from evalkit.classification.patient_keys import load_or_create_patient_salt
+from evalkit.classification.patient_keys import KeyedSegment, load_or_create_patient_salt
 from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.page_cutting import cut_pages
 from evalkit.errors import EvalkitError, StoreError
+from evalkit.evaluation.deidentify import create_document_pseudonym
 from evalkit.evaluation.exports.content import ExportContent, iterate_base_cases, require_same_rows
 from evalkit.evaluation.exports.export_folder import replace_export_folder
 from evalkit.evaluation.fhir.bundle_reader import BUNDLES_FOLDER, FACTS, read_truth
@@ -45,8 +46,8 @@ from evalkit.store import GROUND_TRUTH_FOLDER, PATIENT_SALT_FILE, OutputFolder, 
 def write_fhir_folder(content: ExportContent, target: Path) -> int:
     """Write a Bundle per file with truth, fields or an open case; return their number.
 
-    A file whose pages cannot be cut is left out, and named in ``content.problems``; so is a segment's PDF whose pages are
-    not all about one patient.
+    A file whose pages cannot be cut is left out, and named in ``content.problems``; so are PDF and quotes of a segment
+    whose pages are not all about one patient. Bundles have the documents' pseudonyms: a file's name may be a patient's.
     """
     output_folder = content.output_folder
     truths = {document.truth.record.doc_id: document.truth for document in content.documents if document.truth.sha256}
@@ -68,7 +69,7 @@ def write_fhir_folder(content: ExportContent, target: Path) -> int:
                     fields.get(doc_id),
                     tuple(cases.get(doc_id, ())),
                 )
-                path = folder / BUNDLES_FOLDER / f"{doc_id}.json"
+                path = folder / BUNDLES_FOLDER / f"{record.bundle.doc_id}.json"
                 create_private_file(path, _serialise_bundle(BundleBuilder(record).build()))
                 _require_same_truth(path, record)
                 count += 1
@@ -96,7 +97,7 @@ def _iterate_bundles(content: ExportContent, doc_ids: list[str]) -> Iterator[Doc
 
 
 def _iterate_open_cases(content: ExportContent) -> Iterator[SMEPacket]:
-    """Iterate the cases about documents that wait for an expert, except attention checks."""
+    """Iterate the cases that wait for an expert, except attention checks."""
     for opinions in iterate_base_cases(content):
         if opinions.base_packet.kind == "statement_template":
             continue
@@ -134,16 +135,20 @@ def _collect_record(
         "classification": _find_review(output_folder, doc_id, truth.record if truth else None),
         "fields": _find_review(output_folder, doc_id + EXTRACTION_SUFFIX, fields),
     }
+    pseudonym = {"doc_id": create_document_pseudonym(bundle.sha256)}
+    exported_truth, cut_pdfs = (
+        _cut_segments(content, bundle, subjects, truth.record, reviews["classification"]) if truth else (None, {})
+    )
     return FileRecord(
-        bundle=bundle,
+        bundle=bundle.model_copy(update=pseudonym),
         subjects=subjects,
         program=_describe_program(output_folder, doc_id),
-        truth=truth.record if truth else None,
+        truth=exported_truth and exported_truth.model_copy(update=pseudonym),
         facts={name: getattr(truth, name) for name in FACTS} if truth else {},
         fields=fields,
         reviews={topic: review for topic, review in reviews.items() if review},
         open_cases=open_cases,
-        cut_pdfs=_cut_segments(content, bundle, subjects, truth.record, reviews["classification"]) if truth else {},
+        cut_pdfs=cut_pdfs,
         include_silver=content.options.include_silver,
         is_test_data=bool(truth and truth.is_simulated) or bool(fields and is_simulated_reviewer(fields.reviewer)),
     )
@@ -151,21 +156,32 @@ def _collect_record(
 
 def _cut_segments(
     content: ExportContent, bundle: DocumentBundle, subjects: FileSubjects, truth: GroundTruth, review: Review | None
-) -> dict[tuple[int, int], bytes]:
-    """Cut the PDF of each segment; leave out one that shows another patient's page."""
+) -> tuple[GroundTruth, dict[tuple[int, int], bytes]]:
+    """Cut the segments' PDFs; leave out those, and words, with another patient's page."""
     pdf = load_shown_pdf(content.output_folder, bundle)
     one_patient_pages = _list_one_patient_pages(content.output_folder, bundle.doc_id, review)
+    segments: list[KeyedSegment] = []
     cut_pdfs = {}
     for segment in truth.ground_truth_classification.segments:
         pages = segment.start_page, segment.end_page
         if others := subjects.list_pages_of_others(*pages, one_patient_pages):
             content.problems.append(
-                f"{bundle.doc_id!r}: the PDF of {segment.page_range_text} is left out, because page {others[0]} names "
-                "another patient than most of these pages"
+                f"{bundle.doc_id!r}: the PDF and the quotes of {segment.page_range_text} are left out, because page "
+                f"{others[0]} names another patient than most of these pages"
             )
-        elif any(bundle.iter_pages(*pages)):
+            segments.append(_strike_words(segment))
+            continue
+        segments.append(segment)
+        if any(bundle.iter_pages(*pages)):
             cut_pdfs[pages] = cut_pages(pdf, bundle.iter_pages(*pages))
-    return cut_pdfs
+    classification = truth.ground_truth_classification.model_copy(update={"segments": tuple(segments)})
+    return truth.model_copy(update={"ground_truth_classification": classification}), cut_pdfs
+
+
+def _strike_words(segment: KeyedSegment) -> KeyedSegment:
+    """Return the segment without quotes and reasoning, which may be another patient's."""
+    composition = tuple(presence.model_copy(update={"top_evidence": ()}) for presence in segment.segment_composition)
+    return segment.model_copy(update={"reasoning": "", "segment_composition": composition})
 
 
 def _list_one_patient_pages(output_folder: OutputFolder, doc_id: str, review: Review | None) -> set[frozenset[int]]:

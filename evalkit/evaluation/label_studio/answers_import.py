@@ -21,6 +21,7 @@ from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.core.grouping import group_pairs
 from evalkit.core.records import DiscreetModel, describe_first_error
 from evalkit.core.safe_io import read_regular_file
+from evalkit.core.wording import format_count
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused, UsageError
 from evalkit.evaluation.label_studio.regions import (
     ANSWER_PREFIX,
@@ -56,7 +57,12 @@ _MAX_FILE_BYTES = 256 * 1024 * 1024
 #: Clocks of two machines may differ so much.
 _CLOCK_TOLERANCE = timedelta(minutes=5)
 
-ImportStatus = Literal["imported", "unchanged", "skipped", "refused"]
+#: Nobody reads a page in less time. A shorter one per page does not show that a copied answer was read.
+_MIN_SECONDS_PER_PAGE = 1.0
+#: Label Studio's word for a result that a person drew, or changed.
+_ORIGINS_OF_PERSONS = ("manual", "prediction-changed")
+
+ImportStatus = Literal["imported", "unchanged", "skipped", "not read", "refused"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,8 @@ class ImportedRow:
     annotator: str
     """The annotator's e-mail address or number in Label Studio; empty if unknown."""
     status: ImportStatus
-    """``unchanged``: the same answer was imported before, or is evalkit's own."""
+    """``unchanged``: the same answer was imported before, or is evalkit's own. ``not read``: a copy of the program's answer,
+    and Label Studio's fields do not show that a person read the pages."""
     message: str
     """What was recorded, or the reason why nothing was."""
 
@@ -124,9 +131,16 @@ class _Annotation(_Model):
         return bool(changers) and set(changers).isdisjoint(_list_names(self.completed_by))
 
     @property
-    def is_untouched(self) -> bool:
-        """True if nobody has worked on the annotation on Label Studio's screen."""
-        return not (self.lead_time and self.lead_time > 0)
+    def seconds(self) -> float:
+        """Seconds of work on Label Studio's screen; 0 if none or unknown."""
+        return self.lead_time if self.lead_time and self.lead_time > 0 and isfinite(self.lead_time) else 0.0
+
+    def is_unread_copy(self, page_count: int) -> bool:
+        """Return True if this repeats the program's answer, without proof of reading."""
+        is_copy = self.parent_prediction is not None or self.has_only_ids_of(ANSWER_PREFIX)
+        origins = [row.get("origin") for row in self.result if isinstance(row, dict)]
+        is_changed = not set(origins).isdisjoint(_ORIGINS_OF_PERSONS)
+        return is_copy and self.seconds < page_count * _MIN_SECONDS_PER_PAGE and not (is_changed and self.seconds)
 
     @property
     def is_rejected(self) -> bool:
@@ -301,7 +315,7 @@ class _AnswerImport:
             except ValidationError as error:
                 yield row("", "refused", f"not an annotation: {describe_first_error(error)}")
                 continue
-            refusal = self._explain_leaving_out(annotation)
+            refusal = self._explain_leaving_out(annotation, data.total_pages)
             if refusal:
                 yield row(annotation.annotator, *refusal)
                 continue
@@ -334,23 +348,23 @@ class _AnswerImport:
                 remedy=remedy,
             )
 
-    def _explain_leaving_out(self, annotation: _Annotation) -> tuple[ImportStatus, str] | None:
+    def _explain_leaving_out(self, annotation: _Annotation, page_count: int) -> tuple[ImportStatus, str] | None:
         """Explain why an annotation is no person's answer; None if it is one."""
-        is_copy = annotation.parent_prediction is not None or annotation.has_only_ids_of(ANSWER_PREFIX)
         reasons: tuple[tuple[bool, ImportStatus, str], ...] = (
             (annotation.was_cancelled, "skipped", "the annotator skipped the task"),
             (
-                annotation.is_untouched and annotation.has_only_ids_of(TRUTH_PREFIX),
+                not annotation.seconds and annotation.has_only_ids_of(TRUTH_PREFIX),
                 "unchanged",
                 "evalkit's own truth, which nobody has changed",
             ),
             (
-                annotation.is_untouched and is_copy,
-                "refused",
-                "a copy of the program's answer, on which nobody has worked in Label Studio. Have a person answer it.",
+                annotation.is_unread_copy(page_count),
+                "not read",
+                f"a copy of the program's answer, and {annotation.seconds:.1f} s of work in Label Studio do not show that "
+                f"anyone read {format_count(page_count, 'page')}. Have a person answer it.",
             ),
             (
-                annotation.is_untouched and annotation.parent_annotation is not None,
+                not annotation.seconds and annotation.parent_annotation is not None,
                 "refused",
                 "a copy of another annotation, on which nobody has worked in Label Studio. Have a person answer it.",
             ),
@@ -465,7 +479,7 @@ class _AnswerImport:
         is_blind = loaded_case.packet.is_first_review_blind and not (stated.data.answer_shown or stated.has_predictions)
         submission = replace(
             _build_submission(stated.answer, loaded_case.packet),
-            seconds_active=stated.annotation.lead_time if isfinite(stated.annotation.lead_time or 0) else None,
+            seconds_active=stated.annotation.seconds or None,
             shown=ShownMachineAnswers(agent=not is_blind),
             imported=ImportedAnswer(
                 tool=TOOL_NAME,

@@ -10,11 +10,12 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
+from typing import Any
 
 from typing_extensions import override
 
@@ -45,6 +46,7 @@ from evalkit.store import (
     RESULTS_FOLDER,
     REVIEWS_FOLDER,
     ROSTER_FILE,
+    RUNS_FOLDER,
     SAMPLE_DRAWS_FOLDER,
     SITE_WEIGHTS_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
@@ -55,6 +57,7 @@ from evalkit.store import (
     encode_indented_json,
 )
 from evalkit.store.change_chain import HASH_DIGITS, PREFIX_BY_FOLDER, FileNameHasher
+from evalkit.store.file_names import CHANGES_FOLDER
 
 #: The folders whose files a list of digests covers, each with what it contains.
 COVERED_FOLDERS: Mapping[str, str] = {
@@ -72,10 +75,16 @@ COVERED_FOLDERS: Mapping[str, str] = {
     PURGE_RECORDS_FOLDER: "records of purges",
     TEMPLATES_FOLDER: "templates",
     TEMPLATE_REVIEWS_FOLDER: "reviews of templates",
+    RUNS_FOLDER: "records of runs and replaced results",
+    CHANGES_FOLDER: "links of the chain of changes",
 }
 _COVERED_FILES = (ROSTER_FILE, PRODUCTION_LABELS_FILE, INTENDED_USE_FILE)
 #: Files to which entries are added in the course of the work.
-_GROWING_FILES = (ROSTER_FILE, PRODUCTION_LABELS_FILE)
+_GROWING_PATTERN = re.compile(
+    rf"{re.escape(ROSTER_FILE)}|{re.escape(PRODUCTION_LABELS_FILE)}|{RUNS_FOLDER}/[^/]+/run\.json"
+)
+#: Second set of a file's entries, in the record of a run: the documents, which a later session may decide again.
+_DOCUMENTS_SUFFIX = " documents"
 _STATUS_PATTERN = re.compile(rb'("review_status": ?")[a-z_]+"')
 _SILVER_PATTERN = re.compile(rb'"AUTO_ACCEPTED".*"inclusion_probability": ?([0-9.e-]+)', re.DOTALL)
 _STATUSES = (b"pending", b"in_review", b"deferred", b"completed")
@@ -139,11 +148,12 @@ def iterate_record_files(output_folder: OutputFolder) -> Iterator[tuple[str, byt
 
 def compute_folder_digests(output_folder: OutputFolder, hasher: FileNameHasher) -> FolderDigests:
     """Compute the digests of an output folder as it is now. UsageError, StoreError."""
-    files, entries, silver_probabilities = {}, {}, {}
+    files, silver_probabilities = {}, {}
+    entries: dict[str, tuple[str, ...]] = {}
     for name, content in iterate_record_files(output_folder):
         files[hasher.hash_file_name(name)] = compute_file_digest(content)
-        if name in _GROWING_FILES:
-            entries[name] = _hash_entries(hasher, name, content)
+        if _GROWING_PATTERN.fullmatch(name):
+            entries |= _hash_entries(hasher, name, content)
         if name.startswith(GROUND_TRUTH_FOLDER) and (match := _SILVER_PATTERN.search(content)):
             case_id = PurePath(name).stem.removeprefix(PREFIX_BY_FOLDER[GROUND_TRUTH_FOLDER])
             silver_probabilities[hasher.hash_text(case_id)] = float(match[1])
@@ -162,21 +172,26 @@ def _list_checks(output_folder: OutputFolder) -> list[tuple[str, str]]:
     return []
 
 
-def _hash_entries(hasher: FileNameHasher, name: str, content: bytes) -> tuple[str, ...]:
+def _hash_entries(hasher: FileNameHasher, name: str, content: bytes) -> dict[str, tuple[str, ...]]:
     """Hash each entry of a file that grows; () if the file is damaged.
 
-    Digests of login codes are left out: a new code changes nothing that a reviewer has signed.
+    Digests of login codes are left out: a new code changes nothing that a reviewer has signed. So are sessions of runs
+    that did not end by themselves: one may be under way.
     """
-    try:
-        tables = {key: table for key, table in json.loads(content).items() if isinstance(table, dict)}
-    except (ValueError, AttributeError, RecursionError):
-        return ()
-    rows = [
-        [table_name, key, None if (name, table_name) == (ROSTER_FILE, "reviewers") else value]
-        for table_name, table in tables.items()
-        for key, value in table.items()
-    ]
-    return tuple(sorted(hasher.hash_text(encode_canonical_json(row).decode()) for row in rows))
+    rows_by_name: dict[str, list[Any]] = {name: []}
+    with suppress(ValueError, AttributeError, RecursionError):
+        for table_name, table in json.loads(content).items():
+            items: Iterable[tuple[Any, Any]] = table.items() if isinstance(table, dict) else ()
+            if table_name == "sessions":
+                items = ((number, row) for number, row in enumerate(table) if "finished_at" in row["times"])
+            for key, value in items if table_name != "inputs" else ():  # a purge changes inputs
+                has_code = (name, table_name) == (ROSTER_FILE, "reviewers")
+                suffix = _DOCUMENTS_SUFFIX if table_name == "documents" else ""
+                rows_by_name.setdefault(f"{name}{suffix}", []).append([table_name, key, None if has_code else value])
+    return {
+        rows_name: tuple(sorted(hasher.hash_text(encode_canonical_json(row).decode()) for row in rows))
+        for rows_name, rows in rows_by_name.items()
+    }
 
 
 # ------------------------------------------------------------------------------------------------------ comparison
@@ -234,14 +249,18 @@ class FolderComparison:
                     changed.append(_build_fault(shown_name, "it was changed before the document was purged"))
             elif not is_gone and folder == SAMPLE_DRAWS_FOLDER and self._is_draw_of_purge(name):
                 notes.append(f"{name} was changed, as the purge of a document that it lists does")
-            elif not is_gone and name in _GROWING_FILES:
-                changed += self._compare_entries(name, notes)
+            elif not is_gone and _GROWING_PATTERN.fullmatch(shown_name):
+                changed += self._compare_entries(shown_name, notes)
             elif folder in (GROUND_TRUTH_FOLDER, TEMPLATES_FOLDER) and _get_document_hash(name) in self._reviewed_since:
                 pass  # it follows from the reviews, and `verify_integrity` compares it with them
             elif not (folder == PACKETS_FOLDER and self._is_packet_explained(name, shown_name, is_gone=is_gone)):
                 what = "it is missing" if is_gone else "it was changed"
                 changed.append(_build_fault(shown_name, f"{what} since the dossier was made"))
-        added = Counter(COVERED_FOLDERS.get(name.partition("/")[0], name) for name in self._added)
+        added = Counter(
+            COVERED_FOLDERS.get(folder, name)
+            for name in self._added
+            if (folder := name.partition("/")[0]) != CHANGES_FOLDER  # links follow from the other files
+        )
         return FolderChanges(tuple(changed), added, purged_count, tuple(notes))
 
     def _is_draw_of_purge(self, name: str) -> bool:
@@ -249,16 +268,23 @@ class FolderComparison:
         return any(draw.draw == number for record in self._new_purges for draw in record.draws)
 
     def _compare_entries(self, name: str, notes: list[str]) -> Iterator[IntegrityFault]:
-        recorded, present = (Counter(digests.entries.get(name, ())) for digests in (self._recorded, self._present))
-        lost_count, added_count = (recorded - present).total(), (present - recorded).total()
-        if lost_count and not (name == PRODUCTION_LABELS_FILE and self._new_purges):
+        lost_count, added_count = self._count_lost_and_added(name)
+        lost_document_count, _ = self._count_lost_and_added(f"{name}{_DOCUMENTS_SUFFIX}")
+        is_purge = bool(self._new_purges) and name != ROSTER_FILE
+        if lost_count and not (is_purge and name == PRODUCTION_LABELS_FILE):
             yield _build_fault(name, f"{lost_count} of its entries were changed or removed since the dossier was made")
-        elif added_count or lost_count or name == ROSTER_FILE:
+        elif lost_document_count and not (is_purge or added_count):
+            yield _build_fault(name, f"{lost_document_count} of its documents were changed since the dossier was made")
+        elif added_count or is_purge or name == ROSTER_FILE:
             notes.append(
-                f"{name} was changed: {added_count} entries added, {lost_count} purged, or login codes replaced"
+                f"{name} was changed: {added_count} entries added, {lost_count + lost_document_count} purged or replaced, or login codes replaced"
             )
         else:
             yield _build_fault(name, "it was changed since the dossier was made")
+
+    def _count_lost_and_added(self, name: str) -> tuple[int, int]:
+        recorded, present = (Counter(digests.entries.get(name, ())) for digests in (self._recorded, self._present))
+        return (recorded - present).total(), (present - recorded).total()
 
     def _is_packet_explained(self, name: str, shown_name: str, *, is_gone: bool) -> bool:
         """Return True if only the packet's status differs and it fits the reviews.
@@ -283,8 +309,8 @@ class FolderComparison:
 
 def _get_document_hash(hashed_name: str) -> str:
     """Get the hash of the document's name in a file name; empty if there is none."""
-    match = re.search(rf"[0-9a-f]{{{HASH_DIGITS}}}", hashed_name)
-    return match[0] if match else ""
+    hashes = re.findall(rf"[0-9a-f]{{{HASH_DIGITS}}}", hashed_name)
+    return hashes[-1] if hashes else ""  # the name of a run, before it, may look like a hash
 
 
 class PastOutputFolder(ReadOnlyFolder):

@@ -14,6 +14,7 @@ from evalkit.classification.document_result import DocumentResult
 from evalkit.errors import EvalkitError
 from evalkit.pipeline.event_log import hash_event_file, read_events
 from evalkit.pipeline.purge import PurgeRecord, read_purge_records
+from evalkit.pipeline.run_history import read_run_records
 from evalkit.review.case_files import read_numbered_reviews, read_packet
 from evalkit.review.ground_truth import Review, ReviewedAnswer, hash_review_file, is_simulated_reviewer
 from evalkit.review.index_rebuild import open_index
@@ -27,7 +28,7 @@ from evalkit.store.file_names import change_link_file_name
 
 #: The columns of each event: no quote, note or word of a document, but file names may name a patient.
 EVENT_COLUMNS = (
-    "event",  # decided (by the arbiter), drawn (a case), reviewed, opened, purged, logged, registered (a reviewer), chained
+    "event",  # decided (by the arbiter), drawn (a case), reviewed, opened, purged, logged, registered (a reviewer), ran (a session of a run), chained
     "at",
     "who",  # a reviewer, or the model that answered
     "role",  # the reviewer's, at that time
@@ -75,6 +76,7 @@ def list_audit_events_and_problems(output_folder: OutputFolder) -> tuple[list[Au
         ]
         events += _iterate_logged_events(output_folder)
         events += _iterate_folder_events(output_folder)
+        events += _iterate_run_events(output_folder)
     except EvalkitError as error:
         problems.append(str(error))
     return sorted(
@@ -146,6 +148,19 @@ def _iterate_folder_events(output_folder: OutputFolder) -> Iterator[AuditEvent]:
         yield _create_event(
             "chained", revision=number, sha256=compute_recorded_digest(name, output_folder.read_bytes(name))
         )
+
+
+def _iterate_run_events(output_folder: OutputFolder) -> Iterator[AuditEvent]:
+    """Yield the sessions of runs that ended by themselves: later, nothing changes them."""
+    for record in read_run_records(output_folder):
+        for session in (session for session in record.sessions if session.is_finished):
+            yield _create_event(
+                "ran",
+                at=session.times["started_at"],
+                outcome=record.name,
+                versions=_format_versions(record.settings.get("versions", {})),
+                sha256=session.compute_digest(),
+            )
 
 
 def _iterate_review_events(output_folder: OutputFolder, collected_problems: list[str]) -> Iterator[AuditEvent]:

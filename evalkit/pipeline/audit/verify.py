@@ -22,6 +22,7 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_SCHEMA_VERSION
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.patient_keys import attach_patient_keys
 from evalkit.classification.v5_arbiter import Decision
@@ -31,8 +32,20 @@ from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.pipeline.audit.trail import list_audit_events_and_problems
 from evalkit.pipeline.event_log import find_changed_events
 from evalkit.pipeline.purge import read_purge_records
-from evalkit.pipeline.run_history import list_run_files, read_run_records
-from evalkit.pipeline.sample_draws import is_drawn_for_audit, read_all_draws
+from evalkit.pipeline.run_history import (
+    RunRecord,
+    RunSession,
+    get_run_start,
+    hash_result,
+    list_run_files,
+    read_run_records,
+)
+from evalkit.pipeline.sample_draws import (
+    PROBABILITY_FORMULA,
+    compute_result_risk,
+    is_drawn_for_audit,
+    read_all_draws,
+)
 from evalkit.pipeline.supplied_labels import read_stored_production_labels
 from evalkit.review.attention_checks import (
     find_attention_check_damage,
@@ -83,16 +96,19 @@ from evalkit.store import (
     bundle_file_name,
     event_file_name,
     ground_truth_file_name,
+    kept_file_name,
     list_numbered_files_or_raise_on_gap,
     list_unrecognised_names,
     packet_file_name,
     purge_record_file_name,
     result_file_name,
     review_file_name,
+    run_file_name,
 )
 from evalkit.store.change_chain import ChainComparison, ChainState, compare_with_chain, is_link_unchanged, read_chain
-from evalkit.store.file_names import change_link_file_name
+from evalkit.store.file_names import CHANGES_FOLDER, change_link_file_name
 from evalkit.store.index import CHANGES_HEAD_ID
+from evalkit.store.local_folder import CHANGING_MODES, EXPOSING_MODES
 
 _CHECKED_FOLDERS = (
     BUNDLES_FOLDER,
@@ -132,7 +148,7 @@ class IntegrityReport:
     them."""
     faults: tuple[IntegrityFault, ...]
     notes: tuple[str, ...] = ()
-    """Sentences about later changes that are no fault."""
+    """Sentences about what is no fault."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
@@ -179,14 +195,12 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
         "adopted_files": chain.adopted_count,
         "not_yet_recorded": len(comparison.unrecorded),
     }
-    notes: tuple[str, ...] = ()
+    notes = [*_list_permission_notes(output_folder)]
     if earlier_export_path is not None:
         exported_events = _read_export(earlier_export_path)
-        notes = (
-            *_list_roster_notes(output_folder, exported_events),
-            *_list_change_notes(chain, exported_events),
-        )
-    return IntegrityReport(count_by_kind, tuple(faults), notes)
+        notes += _list_roster_notes(output_folder, exported_events)
+        notes += _list_change_notes(output_folder, chain, exported_events)
+    return IntegrityReport(count_by_kind, tuple(faults), tuple(notes))
 
 
 def _list_known_links(output_folder: OutputFolder, index: OutputIndex) -> list[tuple[int, str]]:
@@ -462,53 +476,124 @@ def _read_records(output_folder: OutputFolder, name: str) -> tuple[IntegrityFaul
     return ()
 
 
-def _check_audit_draws(output_folder: OutputFolder, _folder: str) -> Iterator[IntegrityFault]:
-    """Draw the audits of accepted documents again, and compare the cases with them."""
-    seed_by_start = {
-        session.times["started_at"]: session.audit_draw.seed
-        for record in read_run_records(output_folder)
-        for session in record.sessions
-        if session.audit_draw
-    }
-    for name in output_folder.list_json_files(RESULTS_FOLDER):
-        doc_id = PurePath(name).stem
-        result = load_if_intact(read_result, output_folder, doc_id)
+class _RunHistory:
+    """Records of an output folder's runs, with which results and audits are compared."""
+
+    def __init__(self, output_folder: OutputFolder) -> None:
+        self._output_folder = output_folder
+        records = read_run_records(output_folder)
+        self._record_by_start = {
+            session.times["started_at"]: record for record in records for session in record.sessions
+        }
+        self._session_by_start = {
+            session.times["started_at"]: session for record in records for session in record.sessions
+        }
+        self._newest_documents = {doc_id: entry for record in records for doc_id, entry in record.documents.items()}
+
+    def check_result(self, name: str) -> Iterator[IntegrityFault]:
+        """Compare a result with the records of runs, and draw its audit again."""
         if (
-            isinstance(result, DocumentResult)
-            and result.decision is Decision.AUTO_ACCEPT
-            and result.times.get("run_started_at") in seed_by_start
+            not self._record_by_start
+            or (result := load_if_intact(read_result, self._output_folder, PurePath(name).stem)) is None
         ):
-            yield from _check_audit_draw(output_folder, result, seed_by_start.values())
+            return
+        stored = self._output_folder.read_json(name, max_schema_version=RESULT_SCHEMA_VERSION)
+        session, recorded = self._session_by_start.get(get_run_start(stored)), self._newest_documents.get(result.doc_id)
+        if session is None:
+            yield IntegrityFault(name, "no run recorded that it made this result", _CHAIN_REMEDY)
+        elif session.is_finished and (  # a run that was killed has not recorded it
+            recorded is None
+            or (recorded.result.sha256, recorded.decision) != (hash_result(stored), stored.get("decision"))
+        ):
+            yield IntegrityFault(name, "it is not the result that the newest run recorded", _CHAIN_REMEDY)
+        elif session.audit_draw and isinstance(result, DocumentResult) and result.decision is Decision.AUTO_ACCEPT:
+            yield from self._check_audit(result.doc_id, stored)
+
+    def _check_audit(self, doc_id: str, stored: Mapping[str, Any]) -> Iterator[IntegrityFault]:
+        name, accepted_probability = (
+            packet_file_name(doc_id),
+            read_silver_audit_probability(self._output_folder, doc_id),
+        )
+        seeds = {session.audit_draw.seed for session in self._session_by_start.values() if session.audit_draw}
+        packet = load_if_intact(read_packet, self._output_folder, doc_id)
+        drawn_probability = packet.inclusion_probability if packet and packet.review_reason == "audit" else None
+        if not self._output_folder.has_file(name):
+            if accepted_probability is not None and all(
+                is_drawn_for_audit(seed, stored["sha256"], accepted_probability) for seed in seeds
+            ):
+                yield IntegrityFault(name, "the document is drawn for audit, but the case is missing", _CHAIN_REMEDY)
+        elif drawn_probability is not None:
+            if not any(is_drawn_for_audit(seed, stored["sha256"], drawn_probability) for seed in seeds):
+                yield IntegrityFault(name, "it is an audit that its probability does not draw", _CHAIN_REMEDY)
+            if accepted_probability not in (None, drawn_probability):
+                yield IntegrityFault(name, "its probability is not that of the accepted answer", _CHAIN_REMEDY)
+        probabilities = {accepted_probability, drawn_probability} - {None}
+        if not all(self._is_probability_possible(doc_id, stored, probability) for probability in probabilities):
+            name = name if accepted_probability is None else ground_truth_file_name(doc_id)
+            yield IntegrityFault(name, "its probability of an audit follows from no recorded run", _CHAIN_REMEDY)
+
+    def _is_probability_possible(self, doc_id: str, stored: Mapping[str, Any], probability: float | None) -> bool:
+        """Return True if the probability follows from a recorded draw and a result.
+
+        An answer keeps the probability with which it was first accepted, so earlier results are tried too. True if
+        records miss what is needed: of an older evalkit, of another formula, or of a run that was killed and whose
+        results were replaced.
+        """
+        draw = self._session_by_start[get_run_start(stored)].audit_draw
+        if draw and probability in draw.list_probabilities(compute_result_risk(stored)):
+            return True
+        names = {kept_file_name(record.name, result_file_name(doc_id)) for record in self._record_by_start.values()}
+        results = [
+            stored,
+            *(
+                self._output_folder.read_json(name, max_schema_version=RESULT_SCHEMA_VERSION)
+                for name in names
+                if self._output_folder.has_file(name)
+            ),
+        ]
+        records = [self._record_by_start.get(get_run_start(result)) for result in results]
+        draws = [session.audit_draw for session in self._session_by_start.values()]
+        is_known = all(draw and draw.formula == PROBABILITY_FORMULA for draw in draws) and all(
+            record and all(session.is_finished for session in record.sessions) for record in records
+        )
+        return not is_known or any(
+            draw and probability in draw.list_probabilities(compute_result_risk(result))
+            for draw in draws
+            for result in results
+            if result.get("classification")
+        )
 
 
-def _check_audit_draw(
-    output_folder: OutputFolder, result: DocumentResult, seeds: Collection[str]
-) -> Iterator[IntegrityFault]:
-    doc_id = result.doc_id
-    name, accepted_probability = packet_file_name(doc_id), read_silver_audit_probability(output_folder, doc_id)
-    if not output_folder.has_file(name):
-        if accepted_probability is not None and all(
-            is_drawn_for_audit(seed, result.sha256, accepted_probability) for seed in seeds
-        ):
-            yield IntegrityFault(name, "the document is drawn for audit, but the case is missing", _CHAIN_REMEDY)
-        return
-    packet = load_if_intact(read_packet, output_folder, doc_id)
-    if packet is None or packet.review_reason != "audit":
-        return
-    if not any(is_drawn_for_audit(seed, result.sha256, packet.inclusion_probability) for seed in seeds):
-        yield IntegrityFault(name, "it is an audit that its probability does not draw", _CHAIN_REMEDY)
-    if accepted_probability not in (None, packet.inclusion_probability):
-        yield IntegrityFault(name, "its probability is not that of the accepted answer", _CHAIN_REMEDY)
+def _check_runs(output_folder: OutputFolder, _folder: str) -> Iterator[IntegrityFault]:
+    """Compare all results with the records of runs."""
+    history = _RunHistory(output_folder)
+    for name in output_folder.list_json_files(RESULTS_FOLDER):
+        if any(history.check_result(name)):
+            history = _RunHistory(output_folder)  # a run may have begun since
+            yield from history.check_result(name)
 
 
 def _check_permissions(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    names = output_folder.list_exposed_names() if isinstance(output_folder, LocalOutputFolder) else []
-    if names:
+    """Tell what others can read of patients' data, or change."""
+    if not isinstance(output_folder, LocalOutputFolder):
+        return
+    changeable_names = output_folder.list_exposed_names((CHANGES_FOLDER,), CHANGING_MODES)
+    if names := [*output_folder.list_exposed_names(), *changeable_names]:
         yield IntegrityFault(
             names[0],
             f"other users may read or change it, and {len(names) - 1} more files or folders",
-            f"Run chmod -R u=rwX,go= {output_folder.root}",
+            output_folder.get_permission_remedy(output_folder.root),
         )
+
+
+def _list_permission_notes(output_folder: OutputFolder) -> Iterator[str]:
+    """Tell if others can read the chain of changes, which names no patient."""
+    reading_modes = EXPOSING_MODES & ~CHANGING_MODES
+    if isinstance(output_folder, LocalOutputFolder) and output_folder.list_exposed_names(
+        (CHANGES_FOLDER,), reading_modes
+    ):
+        remedy = output_folder.get_permission_remedy(output_folder.root)
+        yield f"Other users may read {CHANGES_FOLDER}/, which has hashes of names and files. {remedy}"
 
 
 def _check_no_symlinks(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
@@ -593,7 +678,7 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
     partial(_check_each, list_stray_attention_check_files, str, _report_stray_file),
     partial(_check_each, list_case_ids_with_packet, packet_file_name, _check_packet, is_locked=True),
     partial(_check_each, lambda _: _READERS, str, _read_records),
-    partial(_check_each, lambda _: (RUNS_FOLDER,), str, _check_audit_draws),
+    partial(_check_each, lambda _: (RUNS_FOLDER,), str, _check_runs),
     _check_no_symlinks,
     _check_permissions,
     partial(_check_each, lambda _: (PURGE_RECORDS_FOLDER,), str, _check_purge_records),
@@ -702,10 +787,13 @@ def _count_lost(exported: Iterable[tuple[str | None, ...]], present: Iterable[tu
 
 
 def _check_exported_work(
-    output_folder: OutputFolder, exported_events: Iterable[_ExportedEvent], purged_sha256s: Collection[str | None]
+    output_folder: OutputFolder, exported_events: Collection[_ExportedEvent], purged_sha256s: Collection[str | None]
 ) -> Iterator[IntegrityFault]:
-    """Check that exported decisions are unchanged, or replaced by newer ones."""
+    """Check that exported decisions are unchanged, or replaced by later runs."""
+    later_sessions = _list_later_sessions(output_folder, exported_events)
+    later_starts = {session.times["started_at"] for _, session in later_sessions}
     present_events, _ = list_audit_events_and_problems(output_folder)
+    present_sessions = {event["sha256"] for event in present_events if event["event"] == "ran"}
     present_by_key = {(event["event"], event["case_id"]): event for event in present_events}
     for exported in exported_events:
         if exported.event == "chained" and not is_link_unchanged(
@@ -713,27 +801,51 @@ def _check_exported_work(
         ):
             name = change_link_file_name(exported.revision or 0)
             yield IntegrityFault(name, "it was changed since the export, or is missing", _CHAIN_REMEDY)
+        if exported.event == "ran" and exported.sha256 not in present_sessions:
+            name = run_file_name(exported.outcome)
+            yield IntegrityFault(name, f"its session of {exported.at} is not what it was at the export", _CHAIN_REMEDY)
         if exported.event not in ("decided", "drawn") or exported.document_sha256 in purged_sha256s:
             continue
         case_id, present = exported.case_id or "", present_by_key.get((exported.event, exported.case_id))
-        name = (packet_file_name if exported.event == "drawn" else result_file_name)(case_id)
-        decided_at = _get_decision_time(output_folder, case_id)
+        is_draw = exported.event == "drawn"
         if present and (exported.sha256, exported.review_reason, exported.outcome) in (
             (present["sha256"], present["review_reason"], present["outcome"]),
             (None, present["review_reason"], present["outcome"]),  # an older evalkit exported no digest
         ):
             continue
-        if decided_at is None or decided_at <= (exported.at or ""):
+        result = load_if_intact(read_result, output_folder, case_id)
+        is_decided_later = result is not None and result.times.get("run_started_at") in later_starts
+        if not is_decided_later and not (is_draw and any(case_id in record.documents for record, _ in later_sessions)):
+            name = (packet_file_name if is_draw else result_file_name)(case_id)
             yield IntegrityFault(name, "it is not what it was at the export, and no later run decided", _CHAIN_REMEDY)
 
 
-def _get_decision_time(output_folder: OutputFolder, case_id: str) -> str | None:
-    """Return when a case's document was last decided or failed; None if it was not."""
-    result = load_if_intact(read_result, output_folder, case_id)
-    return None if result is None else str(result.times.get("finished_at"))
+def _list_later_sessions(
+    output_folder: OutputFolder, exported_events: Collection[_ExportedEvent]
+) -> list[tuple[RunRecord, RunSession]]:
+    """List the sessions of runs that ended after an export, or have not ended.
+
+    The chain of changes says which is later, because clocks may be late. [] if a record is damaged.
+    """
+    known_sha256s = {event.sha256 for event in exported_events if event.event == "ran"}
+    known_number = max((event.revision or 0 for event in exported_events if event.event == "chained"), default=0)
+    with suppress(StoreError):  # `_read_records` reports it
+        return [
+            (record, session)
+            for record in read_run_records(output_folder)
+            for session in record.sessions
+            if not session.is_finished
+            or (
+                session.times.get("newest_link", (0, ""))[0] > known_number
+                and session.compute_digest() not in known_sha256s
+            )
+        ]
+    return []
 
 
-def _list_change_notes(chain: ChainState, exported_events: Collection[_ExportedEvent]) -> Iterator[str]:
+def _list_change_notes(
+    output_folder: OutputFolder, chain: ChainState, exported_events: Collection[_ExportedEvent]
+) -> Iterator[str]:
     """Tell what was recorded since an export.
 
     Whoever can write into the folder can append a link too.
@@ -747,6 +859,9 @@ def _list_change_notes(chain: ChainState, exported_events: Collection[_ExportedE
     if changed:
         counts = ", ".join(name if "." in name else f"{count} in {name}" for name, count in sorted(changed.items()))
         yield f"Since the export, changes of these files were recorded; compare them with what was done: {counts}"
+    for record, session in _list_later_sessions(output_folder, exported_events):
+        counted = f"and decided {session.decided} documents" if session.is_finished else "and did not end by itself"
+        yield f"Since the export, run {record.name} was started or continued at {session.times['started_at']} {counted}"
 
 
 def _list_roster_notes(output_folder: OutputFolder, exported_events: Collection[_ExportedEvent]) -> Iterator[str]:

@@ -40,6 +40,7 @@ from evalkit.store import (
     REVIEWS_FOLDER,
     LocalOutputFolder,
     OutputFolder,
+    OutputIndex,
     packet_file_name,
     purge_record_file_name,
     read_record,
@@ -68,17 +69,19 @@ def purge(
     document of which nothing exists; UsageError if a run is writing; StoreError if something could not be removed, or a
     reader of the database prevented it: the same call continues.
     """
-    with output_folder.hold_run_lock(), open_index(output_folder) as index:
+    with (
+        output_folder.hold_run_lock(),
+        # An unfinished purge explains why the index differs from the files: nothing is to be corrected or restored.
+        OutputIndex(output_folder) if is_purge_unfinished(output_folder) else open_index(output_folder) as index,
+    ):
         contents = FolderContents.read(output_folder, index)
-        purged_documents = [*_finish_interrupted_purge(contents)]
-        requested_ids = [
-            candidate_id
-            for candidate_id in contents.add_attached_doc_ids(doc_ids)
-            if candidate_id not in {purged.doc_id for purged in purged_documents}
-        ]
-        for doc_id in requested_ids:  # a mistyped doc_id is reported before anything is deleted
-            contents.require_document_case_ids(doc_id)
-        limit_by_doc_id: dict[str, datetime | None] = dict.fromkeys(requested_ids)
+        intent = read_intent(output_folder) if is_purge_unfinished(output_folder) else PurgeIntent(doc_id=None)
+        purged_documents = [*_finish_interrupted_purge(contents, intent)]
+        limit_by_doc_id: dict[str, datetime | None] = {}
+        for doc_id in contents.add_attached_doc_ids(doc_ids):  # a mistyped name is reported before anything is deleted
+            if doc_id != intent.doc_id and (doc_id not in intent.listed or contents.has_document(doc_id)):
+                contents.require_document_case_ids(doc_id)
+                limit_by_doc_id[doc_id] = None
         limit_by_doc_id |= {
             candidate_id: expired_before
             for candidate_id in expired_ids
@@ -89,7 +92,9 @@ def purge(
         if purged_documents:
             purged_documents = add_remaining_traces(contents, purged_documents)
             # Only now: if killed earlier, the next purge purges the last document again and reports its traces.
-            save_intent(output_folder, PurgeIntent(doc_id=None))
+            save_intent(
+                output_folder, PurgeIntent(doc_id=None, listed=tuple(purged.doc_id for purged in purged_documents))
+            )
         if is_purge_unfinished(output_folder) and not index.vacuum():
             raise StoreError(
                 "the files are deleted, but the database was being read: its log may still contain the document's text",
@@ -151,12 +156,8 @@ def map_purge_file_names_by_doc_id(output_folder: OutputFolder, doc_ids: Iterabl
         }
 
 
-def _finish_interrupted_purge(contents: FolderContents) -> Iterator[PurgedDocument]:
-    output_folder = contents.output_folder
-    if not is_purge_unfinished(output_folder):
-        return
-    intent = read_intent(output_folder)
-    doc_id = intent.doc_id
+def _finish_interrupted_purge(contents: FolderContents, intent: PurgeIntent) -> Iterator[PurgedDocument]:
+    output_folder, doc_id = contents.output_folder, intent.doc_id
     if doc_id is None:
         return
     with hold_case_write_lock(output_folder):

@@ -159,14 +159,17 @@ class FolderContents:
             )
         )
 
+    def has_document(self, doc_id: str) -> bool:
+        """Return True if the document has a row in the index or a file."""
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
+            return False
+        possible_files = self.list_possible_document_files(doc_id, None, self.list_possible_case_ids(doc_id))
+        return doc_id in self.row_by_doc_id or any(map(self.output_folder.has_file, possible_files))
+
     def require_document_case_ids(self, doc_id: str) -> tuple[str, ...]:
         """Return ``list_possible_case_ids``. NotFound if nothing of the document exists."""
-        if re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
-            case_ids = self.list_possible_case_ids(doc_id)
-            if doc_id in self.row_by_doc_id or any(
-                map(self.output_folder.has_file, self.list_possible_document_files(doc_id, None, case_ids))
-            ):
-                return case_ids
+        if self.has_document(doc_id):
+            return self.list_possible_case_ids(doc_id)
         raise NotFound(
             f"there is no document {doc_id!r}",
             code="PURGE-NOT-FOUND",

@@ -72,7 +72,7 @@ class PurgeRecord(StrictRecord):
 class PurgeIntent(StrictRecord):
     """Intent of the purge in progress, the file ``purging.json``.
 
-    It is the only file that still names the document, and is removed last.
+    It is the only file that still names the documents, and is removed last.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -83,7 +83,7 @@ class PurgeIntent(StrictRecord):
     number: int = 0
     """The number of the purge's record."""
     listed: tuple[str, ...] = ()
-    """Documents purged earlier that the labels and draws still list."""
+    """Documents whose files this purge has deleted; unless ``doc_id`` is None, labels and draws still list them."""
     purged_at: str = ""
 
 

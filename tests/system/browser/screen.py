@@ -169,7 +169,8 @@ class Screen:
         """Log out, which ends the kernels of all tabs."""
         if self.is_alive():
             self._leave()
-        self.context.request.get(f"{self.address}/logout")
+        token = next((cookie["value"] for cookie in self.context.cookies() if cookie["name"] == "_xsrf"), "")
+        self.context.request.post(f"{self.address}/logout", form={"_xsrf": token})
         self.context.close()
 
     def _leave(self) -> None:

@@ -86,7 +86,7 @@ def test_logout_frees_cases_of_all_tabs_and_keeps_drafts(
 
     wait_until(lee, lambda: is_open("fabricated_quote") and is_open("poor_scan"), "the colleague is told")
     ito.note("the last words")
-    ito.page.get_by_role("link", name="Log out").click()
+    ito.page.get_by_role("button", name="Log out").click()
     wait_until(lee, lambda: not is_open("fabricated_quote") and not is_open("poor_scan"), "both are free")
     assert case_queue.draft("fabricated_quote", "dr_ito")["notes"] == "the last words"
     ito.context.close()

@@ -85,7 +85,7 @@ def test_a_login_that_ends_shows_no_document_in_any_tab(own_server: Served, chro
     screen.open("fabricated_quote")
     assert is_document_shown(twin.page)
     if end == "log out":
-        screen.page.get_by_role("link", name="Log out").click()
+        screen.page.get_by_role("button", name="Log out").click()
         screen.page.wait_for_selector("text=You are logged out.")
         screen.page.go_back()
         screen.page.wait_for_selector("input[name=code]")

@@ -429,7 +429,7 @@ def test_a_trusted_proxy_says_who_the_reviewer_is(behind_proxy: Server) -> None:
     assert refused(behind_proxy, kernel_id, None, header=kim, address="127.0.0.9") == 404
     assert "Uncaught" not in behind_proxy.log, "a page that asks for a kernel that is gone is no fault"
     channel.close()
-    answer = proxy.get("/logout", headers=NAMED)
+    answer = proxy.log_out(headers=NAMED)
     assert "Log out there too" in answer.text
     assert eventually(lambda: not psutil.pid_exists(seen["pid"]))
 
@@ -513,7 +513,16 @@ def test_the_printed_nginx_example_works_and_lets_nobody_pose(behind_proxy: Serv
             websocket.create_connection(socket_of, header=login, **given | {"origin": "https://elsewhere.example"})
         plain = requests.get(f"http://127.0.0.1:{tls.port}/", auth=ray, timeout=SECONDS)
         assert (plain.status_code, "evalkit" in plain.text) == (400, False)
-        ask(f"{base}/logout", auth=ray)
+        token = {"_xsrf": answer.cookies["_xsrf"]}
+        leaving = requests.post(
+            f"{base}/logout",
+            data=token,
+            cookies=token,
+            auth=ray,
+            verify=str(tls.certificate),
+            headers={"Host": "review.example"},
+        )
+        assert leaving.status_code == 200
     assert eventually(lambda: not psutil.pid_exists(seen["pid"]))
 
 
@@ -584,7 +593,7 @@ def test_an_altered_or_old_cookie_is_refused(server: Server) -> None:
         assert server.client().get("/login", cookies={name: value}).status_code == 200
         assert server.client().get("/", cookies={name: value}).status_code == 302
     assert server.client().get("/nothing", cookies={name: good}).status_code == 404
-    assert client.get("/logout").status_code == 200
+    assert client.log_out().status_code == 200
     assert server.client().get("/", cookies={name: good}).status_code == 302
 
 
@@ -604,7 +613,7 @@ def test_whose_login_has_ended_is_told_so(server: Server) -> None:
     client = server.client("dr_kim")
     cookie = {f"evalkit-{server.port}": client.login_cookie}
     assert "Your login has ended." not in server.client().get("/login").text
-    assert "Your login has ended." not in client.get("/logout").text
+    assert "Your login has ended." not in client.log_out().text
     assert "Your login has ended." not in client.get("/login").text, "the cookie is gone"
     assert "Your login has ended." in server.client().get("/login?next=/", cookies=cookie).text
 
@@ -723,7 +732,7 @@ def test_a_closed_page_and_a_logout_end_their_kernels(server: Server) -> None:
     assert answer.status_code == 204
     assert eventually(lambda: not psutil.pid_exists(first[1]["pid"]))
     assert psutil.pid_exists(second[1]["pid"])
-    assert "You are logged out" in client.get("/logout").text
+    assert "You are logged out" in client.log_out().text
     assert not psutil.pid_exists(second[1]["pid"])
     assert psutil.pid_exists(third[1]["pid"])
 
@@ -737,7 +746,7 @@ def test_websockets_and_kernels_end_with_their_login(server: Server, end: str) -
     channels, other_channel = [connect(server, kernel_id, client) for _ in range(2)], connect(server, other_id, other)
     start = time.monotonic()
     if end == "logout":
-        client.get("/logout")
+        client.log_out()
     else:
         getattr(roster, end)(name)
     for channel in channels:
@@ -751,7 +760,7 @@ def test_websockets_and_kernels_end_with_their_login(server: Server, end: str) -
     other_channel.send_binary(message("comm_info_request"))
     heard_by_other = deserialize_msg_from_ws_v1(other_channel.recv())
     assert heard_by_other
-    other.get("/logout")
+    other.log_out()
 
 
 def test_the_health_check_tells_state_and_version_only(server: Server) -> None:
@@ -776,11 +785,18 @@ def test_the_health_check_tells_state_and_version_only(server: Server) -> None:
 def test_a_strangers_page_can_log_nobody_out_and_may_lead_here(server: Server) -> None:
     client = server.client("dr_kim")
     _, seen = server.open(client, headers={"Sec-Fetch-Site": "cross-site"})
-    for site in ("cross-site", "same-site"):
-        assert client.get("/logout", headers={"Sec-Fetch-Site": site}).status_code == 403
+    for answer in (
+        client.get("/logout"),
+        client.get("/logout", headers={"Sec-Fetch-Site": "same-origin"}),
+        client.ask("POST", "/logout"),
+        client.ask("POST", "/logout", data={"_xsrf": "guessed"}, headers={"Sec-Fetch-Site": "same-origin"}),
+    ):
+        assert answer.status_code in (403, 405)
+        assert "Set-Cookie" not in answer.headers
     assert psutil.pid_exists(seen["pid"])
     assert client.get("/nothing").status_code == 404
-    assert "You are logged out" in client.get("/logout", headers={"Sec-Fetch-Site": "same-origin"}).text
+    assert "You are logged out" in client.log_out().text
+    assert client.get("/nothing").status_code == 302
 
 
 def test_the_page_sets_the_cookie_that_its_closing_needs(server: Server) -> None:

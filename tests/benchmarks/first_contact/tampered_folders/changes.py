@@ -58,9 +58,11 @@ def read_json(path: Path) -> Any:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON as the program writes it: bundles in one line, with the mode that its files have."""
+    """Write JSON as the program writes it: bundles and links in one line, with the mode that its files have."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    style: dict[str, Any] = {"separators": (",", ":")} if path.parent.name == "document_bundles" else {"indent": 2}
+    style: dict[str, Any] = (
+        {"separators": (",", ":")} if path.parent.name in {"document_bundles", "changes"} else {"indent": 2}
+    )
     path.write_text(json.dumps(content, ensure_ascii=False, **style) + "\n", encoding="utf-8")
     path.chmod(0o600)
 
