@@ -617,6 +617,7 @@ _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
     "promise": lambda _items, text: bool(_read_items("promise", _split_statements(text))),
     "side": _has_side_of_its_own,
     "added_date": _is_before_another_date,
+    "headline": lambda items, _text: {"none", "found"} <= {item.state for item in items if item.role == PRESENT},
     "variant": _is_impossible_variant,
     "laboratory": _has_contradicted_flag,
     **dict.fromkeys(_SECTION_KINDS, lambda _items, text: _get_pattern("cut_end").search(text) is not None),

@@ -627,6 +627,20 @@ def test_a_headline_names_the_gene_of_the_variant() -> None:
     assert list_unread(text.replace("MSH2", "MSH6"), {"mutations.1": "MSH6 c.3261dup"}, "genomics") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "doubted"),
+    [
+        ("No pathogenic variant was found.\nBRCA2 c.5946del, heterozygous, pathogenic", True),
+        ("No variant of significance was detected.\nBy PCR BRCA2 c.5946del was detected.", True),
+        ("No other variant was found.\nBRCA2 c.5946del, heterozygous, pathogenic", False),
+        ("No pathogenic variant was found.\nBRCA2 c.5946del, of uncertain significance", False),
+        ("No variant was found in VHL.\nBRCA2 c.5946del, heterozygous, pathogenic", False),
+    ],
+)
+def test_a_negative_headline_doubts_a_variant(text: str, *, doubted: bool) -> None:
+    assert list_doubted(text, {"mutations.1": "BRCA2 c.5946del"}, "genomics") == ["mutations.1"] * doubted
+
+
 def test_a_condition_is_no_microsatellite_status() -> None:
     text = "Microsatellite status: MSS\nThe status is MSI-High if more than 20 percent of loci are unstable."
     assert list_doubted(text, {"msiStatus": "MSS"}, "genomics") == []
