@@ -238,6 +238,11 @@ def test_a_lesions_size_must_be_in_a_field() -> None:
     assert list_unread(text, whole, "radiology") == []
 
 
+def test_a_size_after_if_is_a_condition() -> None:
+    text = "FINDINGS: A nodule of 12 mm; biopsy is suggested if over 1.5 cm."
+    assert list_unread(text, {"findings": text, "measurements.1": "12 mm"}, "radiology") == []
+
+
 def test_a_former_size_as_value_is_doubted() -> None:
     text = "FINDINGS: A nodule of 12 mm, previously 8 mm."
     assert list_doubted(text, {"measurements.1": "12 mm", "measurements.2": "8 mm"}, "radiology") == ["measurements.2"]
