@@ -194,7 +194,7 @@ def count_items(pages: Iterable[Page], template: FieldTemplate | None = None) ->
         sections = [section, *_find_sections(text)]
         section = sections[-1]._replace(start=0)
         for kind, table in _load_tables().kinds.items():
-            if template and template.get_field(table["field"]) is None:
+            if template and _get_asking_field(table, template) is None:
                 continue
             for reading in _read_items(kind, statements, sections):
                 role = _get_section(sections, reading.start).role
@@ -223,6 +223,7 @@ def _build_item(kind: str, page: Page, text: str, reading: _Reading, section_rol
 
 def _split_statements(text: str) -> list[_Statement]:
     """Split a page's text into statements; joined, they have the length of the text."""
+    text = _get_pattern("leader").sub(lambda dots: ":".ljust(len(dots[0])), text)
     lines = text.split("\n")
     parts = []
     for line, next_line in zip(lines, [*lines[1:], ""], strict=True):
@@ -318,8 +319,9 @@ def _canonicalise_stain(name: str) -> str:
 def _find_subject(kind: str, text: str, reading: _Reading) -> str:
     """Return a result's test, a size's lesion or a heading's first words, else empty."""
     if kind in _SECTION_KINDS:
-        body = text[reading.end : reading.end + _MAX_QUOTE].lstrip()
-        return _squeeze(body.partition("\n")[0])[:_FIRST_LETTERS]
+        first_line, _, next_line = text[reading.end : reading.end + _MAX_STATEMENT].lstrip().partition("\n")
+        # The first row of a table may be its header, which is in no value.
+        return _squeeze(next_line if "\t" in first_line else first_line)[:_FIRST_LETTERS]
     first, last = text.rfind("\n", 0, reading.start) + 1, text.find("\n", reading.end)
     if kind == "laboratory":
         match = _get_pattern("laboratory_test").search(text, max(first, reading.start - _MAX_QUOTE), reading.start)
@@ -396,12 +398,16 @@ def find_doubted_values(
     )
 
 
+def _get_asking_field(kind_table: Mapping[str, Any], template: FieldTemplate) -> TemplateField | None:
+    return next(filter(None, map(template.get_field, kind_table["field"].split())), None)
+
+
 def _iter_asked_kinds(
     items: Sequence[CountedItem], fields: Mapping[str, FieldValue], template: FieldTemplate
 ) -> Iterator[tuple[str, TemplateField, list[CountedItem], dict[str, FieldValue]]]:
     """Yield each counted kind a field asks for: kind, field, items, field's values."""
     for kind, kind_items in group_by(items, lambda item: item.kind).items():
-        if field := template.get_field(_load_tables().kinds[kind]["field"]):
+        if field := _get_asking_field(_load_tables().kinds[kind], template):
             yield (
                 kind,
                 field,
@@ -476,7 +482,7 @@ def _is_in_value(item: CountedItem, name: str, value: FieldValue) -> bool:
             tests = [set(re.findall(r"[a-z]{2,}|[a-z]\d*", test.lower())) for test in (item.name, value_name)]
             return bool(tests[0] & tests[1]) and item.state.strip("<> ") in re.findall(r"\d+(?:\.\d+)?", text)
         case _:
-            return item.kind != "announcement" and item.name in (
+            return not _load_tables().kinds[item.kind].get("is_notice") and item.name in (
                 _squeeze(text) if item.kind in _SECTION_KINDS else item.name
             )
 
@@ -527,13 +533,21 @@ def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: F
         and all(item.role != PRESENT for item in matches)
     ):
         return f"The report prints {shown_value} on page {matches[0].page} only as {matches[0].role}"
-    if (
-        kind == "laboratory"
-        and matches
-        and not _get_pattern("unit").search(_get_pattern("range_or_flag").sub("", value.value or ""))
+    if kind == "laboratory" and (
+        item := next((item for item in matches if _lacks_unit(value.value or "", item)), None)
     ):
-        return f'The value {shown_value} has no unit, but the report prints "{_shorten(matches[0].text)}" on page {matches[0].page}'
+        return f'The value {shown_value} has not the unit of "{_shorten(item.text)}" on page {item.page}'
     return ""
+
+
+def _lacks_unit(value: str, item: CountedItem) -> bool:
+    """Return True if a value has no unit, or not the power of ten that the page prints."""
+    bare_value = _get_pattern("range_or_flag").sub("", value)
+    needs_unit, needs_power = not _get_pattern("unitless").search(item.name), _get_pattern("power").search(item.text)
+    return any(
+        needed and not _get_pattern(name).search(bare_value)
+        for name, needed in (("unit", needs_unit), ("power", needs_power))
+    )
 
 
 def _has_side_of_its_own(items: Sequence[CountedItem], text: str) -> bool:
@@ -585,12 +599,27 @@ def _is_impossible_variant(_items: Sequence[CountedItem], text: str) -> bool:
     )
 
 
+def _has_contradicted_flag(_items: Sequence[CountedItem], text: str) -> bool:
+    """Return True if a result is called high or low, and its range says otherwise.
+
+    >>> [_has_contradicted_flag((), text) for text in ("118 L mg/dL (70-99)", "118 H mg/dL (70-99)", "<5 L (10-20)", "7 (8-9)")]
+    [True, False, False, False]
+    """
+    match = re.match(r"[<>]?([\d.]+) (H+|L+)\b.*\(([\d.]+)-([\d.]+)\)$", text)
+    if not match:
+        return False
+    number, low, high = (float(match[group]) for group in (1, 3, 4))
+    return number <= high if match[2][0] == "H" else number >= low
+
+
 #: Checks of a value by the kind of its items; ``doubt`` of the kind says what is in doubt.
 _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
     "promise": lambda _items, text: bool(_read_items("promise", _split_statements(text))),
     "side": _has_side_of_its_own,
     "added_date": _is_before_another_date,
     "variant": _is_impossible_variant,
+    "laboratory": _has_contradicted_flag,
+    **dict.fromkeys(_SECTION_KINDS, lambda _items, text: _get_pattern("cut_end").search(text) is not None),
 }
 
 

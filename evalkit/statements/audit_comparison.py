@@ -268,7 +268,11 @@ def find_unused_sums(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     checked = {check.account for check in applied.sum_checks}
     accounts = {transaction.account for transaction in applied.statement.transactions}
     suggested_fix = "Name the labels of the printed balances and totals"
-    taken = [row for row in comparison.unread_rows if comparison.is_read_as_sum(row)]
+    taken = [
+        row
+        for row in comparison.unread_rows
+        if comparison.is_read_as_sum(row) and not is_total(applied, row.line.page_number, row.line.box)
+    ]
     if taken:
         yield TemplateFinding(
             "high", "reconciliation_strategy", f"{len(taken)} rows are taken for printed sums", taken[0].line.page_number,
@@ -344,7 +348,7 @@ def is_total(applied: AppliedTemplate, page: int, box: Box) -> bool:
         and box[0] <= amount.box[0] < box[2]
         and box[1] <= (amount.box[1] + amount.box[3]) / 2 <= box[3]
     ]
-    explained = {abs(value) for value in _compute_totals(applied, least=2)}
+    explained = {Decimal(0), *(abs(value) for value in _compute_totals(applied, least=2))}
     return bool(amounts) and all(amount.value in explained for amount in amounts)
 
 
@@ -384,7 +388,9 @@ def _find_page_number(lines: Sequence[TextLine]) -> re.Match[str] | None:
         (
             match
             for line in lines
-            if not 0.1 < line.box[1] < 0.9 and len(line.words) < (12 if "age" in line.text else 5)
+            if not 0.1 < line.box[1] < 0.9
+            and len(line.words) < (12 if "age" in line.text else 5)
+            and not re.search(r"\d[.,]\d\d", line.text)  # a date and a balance
             if (match := _PAGE_NUMBER.search(line.text)) and 1 <= int(match[1]) <= int(match[2])
         ),
         None,
@@ -513,7 +519,16 @@ def _has_distant_line(boxes: Sequence[Box], limit: float) -> bool:
 def find_mixed_accounts(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report rows under headings of different accounts that are read as one account's."""
     comparison = _compare(applied)
-    pairs = {(each.row.account, each.transaction.account) for each in comparison.matches if each.row}
+    audit = comparison.audit
+    #: Numbers of cards and of references have no balance of their own.
+    owners = {each.account for each in audit.sums if each.kind in ("opening", "closing", "carried")} | {
+        row.account for row in audit.rows if audit.find_balance(row)
+    }
+    pairs = {
+        (each.row.account, each.transaction.account)
+        for each in comparison.matches
+        if each.row and (each.row.account in owners or not owners)
+    }
     printed = Counter(account for account, _ in pairs)
     read = Counter(account for _, account in pairs)
     if any(count > 1 for count in read.values()):

@@ -15,7 +15,7 @@ DATE_FORMATS = (
     "%m-%d-%Y", "%d-%m-%Y", "%m-%d-%y", "%d-%m-%y", "%m-%d", "%d-%m",
     "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d",
     "%b %d, %Y", "%b %d %Y", "%d %b %Y", "%d %b %y", "%d. %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d-%b", "%b-%d",
-    "%d/%b/%Y", "%d/%b", "%b %d", "%d %b", "%d. %b", "%d %b, %Y", "%d.%b.%Y", "%Y %b %d", "%d %m %Y", "%d. %m. %Y",
+    "%d/%b/%Y", "%d/%b", "%b %d", "%d %b", "%d. %b", "%d %b, %Y", "%d.%b.%Y", "%Y %b %d", "%d %m %Y", "%d. %m. %Y", "%d %m",
 )  # fmt: skip
 _MONTH_BY_NAME = {
     name: number

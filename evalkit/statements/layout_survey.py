@@ -45,7 +45,7 @@ _REFERENCE_NUMBER, _MIN_REFERENCE_NUMBERS, _ALIGNMENT_TOLERANCE = re.compile(r"\
 #: Smallest distance of such a column from the dates, in page widths: check numbers are printed nearer.
 _MIN_REFERENCE_DISTANCE = 0.12
 _PRINTED_AMOUNT = re.compile(r"\d[.,]\d\d\b")
-_LETTERS = re.compile(r"[^\W\d_]{2}")
+_LETTERS, _WORD = re.compile(r"[^\W\d_]{2}"), re.compile(r"[^\W\d_]{4}")
 LinesByPage = Sequence[Sequence[TextLine]]
 
 
@@ -169,11 +169,16 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
     if panels:
         ordered_lines = [_order_lines_by_panel(lines, panels, decimal_separator) for lines in lines_by_page]
         lines_by_page, lines_beside = zip(*ordered_lines, strict=True)
+    list_line_ids = {
+        id(line)
+        for lines in lines_by_page
+        for line in _find_list_lines(lines, decimal_separator, cents_optional=cents_optional)
+    }
     dates_before_amounts = [
         placed_text
         for lines in lines_by_page
         for line in lines
-        if not _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional)
+        if id(line) not in list_line_ids
         and next(find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None)
         for placed_text in find_line_dates(line)
     ]
@@ -210,7 +215,7 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         for lines in lines_by_page
         for position, line in enumerate(lines)
         for placed_text in find_line_dates(line)
-        if not _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional)
+        if id(line) not in list_line_ids
         and date_column.overlaps(placed_text.x0, placed_text.x1)
         and _has_row_amount(
             amount_columns,
@@ -342,11 +347,21 @@ def _find_right_edge(dates_or_amounts: Iterable[DateOrAmount]) -> float:
     return max(placed_text.x1 for placed_text in dates_or_amounts)
 
 
-def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> bool:
-    """Return True if a date follows an amount without a text.
+def _find_list_lines(
+    lines: Sequence[TextLine], decimal_separator: DecimalSeparator, *, cents_optional: bool
+) -> Iterator[TextLine]:
+    """Find the lines of lists of daily balances; the last one may have a single date."""
+    is_in_list = False
+    for line in lines:
+        is_in_list = _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional) or (
+            is_in_list and not _LETTERS.search(line.text)
+        )
+        if is_in_list:
+            yield line
 
-    Lists of daily balances are such.
-    """
+
+def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> bool:
+    """Return True if a date follows an amount without a text."""
     first_amount_x = min(
         (placed_text.x0 for placed_text in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)),
         default=1.0,
@@ -448,7 +463,9 @@ def _find_panels(
         (part.left_edge, part is not parts[0] and parts[0].is_row)
         for parts in parts_by_line
         for part in parts
-        if part.amounts and (part.date is None) != (part.text_x is None) and part.left_edge > ranges[-1][1]
+        if (part.amounts or part.date)
+        and (part.date is None) != (part.text_x is None)
+        and part.left_edge > ranges[-1][1]
     ]
     rows_with_foreign_part = sum(is_behind_row for _, is_behind_row in foreign_parts)
     right_edge = (
@@ -595,7 +612,7 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
             or (
                 next_line
                 and id(next_line) not in row_line_ids
-                and all(_PRINTED_AMOUNT.search(cell.text) for cell in next_line.cells)
+                and all(_PRINTED_AMOUNT.search(cell.text) and not _WORD.search(cell.text) for cell in next_line.cells)
             )
         ):
             continue
@@ -673,9 +690,11 @@ def _find_reference_columns(
 def _find_place_columns(
     row_dates: Sequence[DateOrAmount], header_lines: Sequence[TextLine], right_limit: float
 ) -> Iterator[AlignedColumn]:
-    """Find the column of towns between the descriptions and the amounts, by its title."""
-    pattern = load_bank_vocabulary().columns["place"]
-    title_x0 = [cell.box[0] for line in header_lines for cell in line.cells if match_at_line_start(pattern, cell.text)]
+    """Find the columns of towns, and of references beside descriptions, left of the amounts by their titles."""
+    titles, patterns = [cell for line in header_lines for cell in line.cells], load_bank_vocabulary().columns
+    has_description = any(match_at_line_start(patterns["description"], title.text) for title in titles)
+    names = ("place", "reference") if has_description else ("place",)
+    title_x0 = [title.box[0] for name in names for title in titles if match_at_line_start(patterns[name], title.text)]
     places = [
         DateOrAmount(cell, cell.words)
         for placed_date in row_dates
@@ -696,7 +715,7 @@ def _find_amount_columns(
 ) -> tuple[AlignedColumn, ...]:
     """Find the columns of amounts right of the dates.
 
-    A column with a single amount counts only if there is a title above it.
+    A column with a single amount counts only if it is a row's, and there is a title above it.
     """
     row_line_ids = {id(placed_text.line) for placed_text in date_column.dates_or_amounts}
     dates_right_edge = max(
@@ -713,7 +732,12 @@ def _find_amount_columns(
         if placed_text.x0 > dates_right_edge
         and not any(excluded_column.overlaps(placed_text.x0, placed_text.x1) for excluded_column in other_date_columns)
     )
-    return tuple(column for column in columns if len(column.dates_or_amounts) > 1 or column.list_titles(header_lines))
+    return tuple(
+        column
+        for column in columns
+        if len(column.dates_or_amounts) > 1
+        or (column.list_titles(header_lines) and id(column.dates_or_amounts[0].line) in row_line_ids)
+    )
 
 
 def _find_labelled_sums(

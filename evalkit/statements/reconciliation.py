@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Literal, NamedTuple
 
 from evalkit.core.records import LazyStrictRecord
@@ -156,33 +156,16 @@ def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 def _check_subtotals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
     """Check each sum in the table against the rows that it may add up.
 
-    These are the rows since the sum before, of its page, or of all pages so far. The sum may be of deposits, of
-    withdrawals, of both, or a balance.
+    The sum may be of deposits, of withdrawals, of both, or a balance.
     """
-    last_position_by_kind: dict[str, int] = {}
     opening_balance = _find_opening_balance(account)
     for printed_sum in account.sums:
         if printed_sum.kind not in ("subtotal", "deposits_subtotal", "withdrawals_subtotal"):
             continue
-        rows_before = account.rows[: printed_sum.after]
-        candidate_rows = (
-            rows_before,
-            rows_before[last_position_by_kind.get(printed_sum.kind, 0) :],
-            [row for row in rows_before if row.page == printed_sum.page],
-        )
-        amounts_by_candidate = [
-            [
-                row.amount
-                for row in rows
-                if printed_sum.kind == "subtotal" or (row.amount > 0) == (printed_sum.kind == "deposits_subtotal")
-            ]
-            for rows in candidate_rows
-        ]
-        computed_sums = [sum(amounts, Decimal(0)) for amounts in amounts_by_candidate]
+        computed_sums = _add_up_rows_above(account, printed_sum)
         if printed_sum.kind == "subtotal" and opening_balance is not None:
             computed_sums.append(opening_balance + computed_sums[0])
         computed = next((total for total in computed_sums if abs(total) == abs(printed_sum.value)), computed_sums[0])
-        last_position_by_kind[printed_sum.kind] = printed_sum.after
         yield _build_sum_check(
             "subtotal",
             printed_sum,
@@ -192,11 +175,33 @@ def _check_subtotals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
         )
 
 
+def _add_up_rows_above(account: _AccountRowsAndSums, printed_sum: PrintedSum) -> list[Decimal]:
+    """Add up the rows above a sum, from each place where it may begin to count.
+
+    These are the first row, and the first rows of a page, of a section, and below another sum. Only rows of the sum's
+    kind count.
+    """
+    rows = account.rows[: printed_sum.after]
+    starts = {0} | {other_sum.after for other_sum in account.sums if other_sum.after < printed_sum.after}
+    starts |= {
+        position
+        for position, (row, next_row) in enumerate(pairwise(rows), 1)
+        if (row.page, row.section) != (next_row.page, next_row.section)
+    }
+    amounts = [
+        row.amount
+        if not printed_sum.kind.endswith("s_subtotal") or (row.amount > 0) == printed_sum.kind.startswith("deposits")
+        else Decimal(0)
+        for row in rows
+    ]
+    return [sum(amounts[start:], Decimal(0)) for start in sorted(starts)]
+
+
 def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
     """Check printed totals of deposits and withdrawals against the transactions.
 
-    A total inside a section is checked against the section's rows, any other against the account's. Totals that are
-    printed in parts are added up first.
+    A total inside a section is checked against the section's rows, or those above it, any other against the
+    account's. Totals that are printed in parts are added up first.
     """
     sections = {row.section for row in account.rows if row.section}
     computed_by_kind = {
@@ -207,11 +212,13 @@ def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
         if printed_sum.kind not in computed_by_kind or printed_sum.is_part:
             continue
         if printed_sum.section in sections:
+            section_total = sum((row.amount for row in account.rows if row.section == printed_sum.section), Decimal(0))
+            computed_sums = (section_total, *_add_up_rows_above(account, printed_sum))
             yield _build_sum_check(
                 "section_total",
                 printed_sum,
                 printed_sum.value,
-                abs(sum((row.amount for row in account.rows if row.section == printed_sum.section), Decimal(0))),
+                next((abs(total) for total in computed_sums if abs(total) == printed_sum.value), abs(section_total)),
                 "the rows below the heading add up to {found}; printed: {expected}",
             )
         else:

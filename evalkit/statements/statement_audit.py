@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache, cached_property, partial
@@ -61,7 +61,7 @@ _AMOUNT = re.compile(
 _WHOLE_AMOUNT = re.compile(
     rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>\d{{1,3}}(?:[.,' ]\d{{3}}){{1,4}}|\d{{1,7}}){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
 )
-_NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./-])(\d{1,2})(?:\2(\d{4}|\d{2}))?\.?(?![\w/-]|[.,]\d)")
+_NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./ -])(\d{1,2})(?:\2(\d{4}|\d{2}))?\.?(?![\w/-]|[.,]\d)")
 
 
 @cache
@@ -279,7 +279,8 @@ class StatementAudit:
         for text, days in resolved:
             if len(days) > 1 and (has_word(text, "date", "period") or (max(days) - min(days)).days in _PERIOD_DAYS):
                 return min(days), max(days)
-        dated = [max(days) for text, days in resolved if days and has_word(text, "date", "statement")]
+        # A date without any words, at the head of a letter, is the statement's.
+        dated = [max(days) for text, days in resolved if days and (not text or has_word(text, "date", "statement"))]
         return (max(dated) - _LONGEST_PERIOD, max(dated)) if dated else None
 
     def _resolve_header_date(
@@ -310,6 +311,8 @@ class _ScannedLine:
     words: list[PageWord] = field(default_factory=list)
     """The words that are neither dates nor amounts."""
     is_row: bool = False
+    is_text_first: bool = False
+    """True if descriptions are left of the dates."""
 
     @property
     def text(self) -> str:
@@ -317,8 +320,10 @@ class _ScannedLine:
 
     @property
     def is_dated(self) -> bool:
-        """True if the line begins with a date, or with a date behind a short number."""
-        return bool(self.dates) and sum(word.box[0] < self.dates[0].box[0] for word in self.words) <= 1
+        """True if the line begins with a date, or with a date behind a short number or a description."""
+        return bool(self.dates) and (
+            self.is_text_first or sum(word.box[0] < self.dates[0].box[0] for word in self.words) <= 1
+        )
 
 
 class _Auditor:
@@ -333,6 +338,7 @@ class _Auditor:
         has_cents = any(_AMOUNT.search(_mask(text, [match.span() for match, _ in _find_dates(text)])) for text in texts)
         self._amount_pattern = _AMOUNT if has_cents else _WHOLE_AMOUNT
         scanned_lines = [self._scan_line(line) for line in lines]
+        _mark_text_first(scanned_lines)
         self._date_edges = _cluster_edges(line.dates[0].box[0] for line in scanned_lines if line.is_dated)
         self._lines = [part for line in scanned_lines for part in self._split_sides(line)]
         dated = [line for line in self._lines if self._is_dated_row(line)]
@@ -346,7 +352,8 @@ class _Auditor:
         heading = account = ""
         for position, line in enumerate(self._lines):
             if not line.is_row:
-                if name := _find_account_name(line):
+                # The second line of a description begins right of the dates.
+                if (name := _find_account_name(line)) and (not rows or self._is_left(line)):
                     account, heading = name, heading if name == account else ""
                 if self._is_direction_heading(position):
                     heading = line.text
@@ -390,9 +397,8 @@ class _Auditor:
         starts = [0]
         for word in cell.words:
             starts.append(starts[-1] + len(word.text) + 1)
-        text = cell.text.translate(_DASHES)
-        if cell.is_ocr_text and sum(map(str.isdigit, text)) * 2 >= len(text.replace(" ", "")):
-            text = text.translate(_OCR_DIGITS)
+        words = cell.text.translate(_DASHES).split(" ")
+        text = " ".join(map(_read_digits, words) if cell.is_ocr_text else words)
 
         def enclose(start: int, end: int) -> Box:
             return enclose_boxes(
@@ -483,7 +489,10 @@ class _Auditor:
         for position, line in enumerate(self._lines):
             if line.is_row or line.dates or not line.amounts or not self._is_in_columns(line):
                 continue
-            above = next((other for other in reversed(self._lines[:position]) if other.amounts or other.dates), None)
+            above = next(
+                (other for other in reversed(self._lines[:position]) if other.amounts or self._is_lone_date(other)),
+                None,
+            )
             line.is_row = (
                 above is not None
                 and above.line.page_number == line.line.page_number
@@ -491,7 +500,7 @@ class _Auditor:
                 and (above.is_row or self._is_lone_date(above) or has_word(above.text, "sum", "carried"))
                 and _classify_sum(line.text) not in ("opening", "closing", "carried")
                 and not has_word(line.text, "sum", "total")
-                and bool(line.text or self._is_lone_date(above))
+                and (any(map(str.isalpha, line.text)) or self._is_lone_date(above))
             )
 
     def _is_lone_date(self, line: _ScannedLine) -> bool:
@@ -539,19 +548,22 @@ class _Auditor:
         first = self._lines[position].line
         header: list[TextLine] = []
         for line in reversed(self._lines[max(0, position - _MAX_HEADER_LINES) : position]):
-            if line.line.page_number != first.page_number or line.dates:
-                break
-            if line.amounts and not has_word(line.text, "sum", "balance") and not has_word(line.text, "sum", "carried"):
+            is_balance = has_word(line.text, "sum", "balance") or has_word(line.text, "sum", "carried")
+            if line.line.page_number != first.page_number or ((line.dates or line.amounts) and not is_balance):
                 break
             below = header[0] if header else first
             if below.deskewed_center_y - line.line.deskewed_center_y > 4 * first.height:
                 break
             if not line.amounts and (len(line.line.cells) > 1 or len(line.line.words) <= _MAX_TITLE_WORDS):
                 header.insert(0, line.line)
-        cells = [cell for line in header for cell in line.cells if len(cell.words) <= 2 * _MAX_TITLE_WORDS]
-        cells_by_range = group_by(
-            cells, lambda cell: min(ranges, key=lambda x: _measure_gap((x[0], 0, x[1], 0), cell.box))
-        )
+        cells = [
+            part
+            for line in header
+            for cell in line.cells
+            for part in _split_title(cell, ranges)
+            if len(part.words) <= 2 * _MAX_TITLE_WORDS
+        ]
+        cells_by_range = group_by(cells, lambda cell: _find_nearest_range(cell.box, ranges))
         return {
             x: _Title(max(_overlap(x, cell.box) for cell in nearest), " ".join(cell.text for cell in nearest))
             for x, cells in cells_by_range.items()
@@ -580,25 +592,29 @@ class _Auditor:
 
     def _is_direction_heading(self, position: int) -> bool:
         line = self._lines[position]
-        left_edge = min(self._date_edges, default=1.0)
         return (
             not line.amounts
             and len(line.line.words) <= _MAX_HEADING_WORDS
             and len(line.line.cells) == 1
-            and line.line.box[0] <= left_edge + 0.03
+            and self._is_left(line)
             and (read_direction(line.text, is_owed=None) != "" or has_word(line.text, "direction", "payment"))
             and not any(has_word(line.text, "legend", name) for name in ("minus", "unmarked"))
             and any(other.is_row for other in self._lines[position + 1 : position + 6])
         )
+
+    def _is_left(self, line: _ScannedLine) -> bool:
+        return line.line.box[0] <= min(self._date_edges, default=1.0) + 0.03
 
     def _read_sums(self, position: int, account: str, row_count: int) -> Iterator[AuditSum]:
         line = self._lines[position]
         for amount in line.amounts:
             left = max((other.box[2] for other in line.amounts if other.box[2] <= amount.box[0]), default=0.0)
             label = " ".join(word.text for word in line.words if left <= word.box[0] < amount.box[0])
-            if not any(character.isalpha() for character in label):
-                label = self._find_label_above(position, amount)
-            if any(character.isalpha() for character in label):
+            if not any(map(str.isalpha, label)):
+                # In a table with the descriptions at the right, the label is behind the amount.
+                is_single = len(line.amounts) == 1 and any(map(str.isalpha, line.text))
+                label = line.text if is_single else self._find_label_above(position, amount)
+            if any(map(str.isalpha, label)):
                 yield AuditSum(_classify_sum(label), label, amount, line.line.page_number, account, row_count)
 
     def _find_label_above(self, position: int, amount: PrintedAmount) -> str:
@@ -651,6 +667,18 @@ class _Auditor:
         return len(between) <= 2 and not has_word(text, "date", "due") and not has_word(text, "date", "statement")
 
 
+def _mark_text_first(lines: Sequence[_ScannedLine]) -> None:
+    """Mark the rows of a table whose dates are between descriptions and amounts."""
+    rows = [
+        line for line in lines if line.dates and any(amount.box[0] > line.dates[0].box[2] for amount in line.amounts)
+    ]
+    text_first = [line for line in rows if not line.is_dated and len(line.dates) == 1]
+    edges = _cluster_edges(line.dates[0].box[0] for line in text_first)
+    if 2 * len(text_first) > len(rows):
+        for line in text_first:
+            line.is_text_first = any(abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in edges)
+
+
 def read_direction(text: str, *, is_owed: bool | None) -> str:
     """Return ``in`` or ``out`` if a title or label has only one direction, else empty.
 
@@ -681,8 +709,15 @@ def _is_date_divided(cell: TextLine, next_cell: TextLine) -> bool:
     """Return True if a day and its month are two cells, as recognised words often are."""
     is_near = next_cell.box[0] - cell.box[2] < _EDGE_TOLERANCE
     return (
-        is_near and re.fullmatch(r"\d{1,2}", cell.text) is not None and _find_month(next_cell.words[0].text) is not None
+        is_near
+        and re.fullmatch(r"\d{1,2}", cell.words[-1].text) is not None
+        and _find_month(next_cell.words[0].text) is not None
     )
+
+
+def _read_digits(word: str) -> str:
+    """Return a recognised word with digits for letters if it is mostly a number."""
+    return word.translate(_OCR_DIGITS) if sum(map(str.isdigit, word)) * 2 >= len(word) else word
 
 
 def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -696,7 +731,7 @@ def _find_dates(
 ) -> Iterator[tuple[re.Match[str], tuple[int, int, int | None, bool]]]:
     """Find the dates of a text.
 
-    Day and month divided by a point alone count only at the start of a line.
+    Day and month divided by a point or a blank alone count only at the start of a line.
     """
     for match in _compile_named_date().finditer(text):
         month = _find_month(match["month"] or match["month2"])
@@ -708,7 +743,13 @@ def _find_dates(
         if len(first) == 4 and third and len(third) == 2 and 1 <= second <= 12:
             yield match, (int(third), second, int(first), False)
         elif len(first) <= 2 and (
-            third or match[2] != "." or (is_at_start and (match[0].endswith(".") or len(match[0]) == 5))
+            match[2] in "/-"
+            or (third and match[2] == ".")
+            or (
+                is_at_start
+                and (match[2] == "." or not match.start())
+                and (third or match[0].endswith(".") or len(match[0]) == 5)
+            )
         ):
             numbers = sorted((int(first), second))
             if numbers[0] >= 1 and numbers[0] <= 12 and numbers[1] <= 31:
@@ -757,6 +798,7 @@ def _clip_side(scanned: _ScannedLine, left: float, right: float) -> _ScannedLine
         [day for day in scanned.dates if left <= (day.box[0] + day.box[2]) / 2 < right],
         [amount for amount in scanned.amounts if left <= (amount.box[0] + amount.box[2]) / 2 < right],
         [word for word in scanned.words if left <= word.center_x < right],
+        is_text_first=scanned.is_text_first,
     )
 
 
@@ -783,6 +825,18 @@ def _classify_title(title: str) -> ColumnRole:
         ("amount", has_word(title, "column", "amount") or has_word(title, "direction", "payment")),
     )
     return next((role for role, is_named in roles if is_named), "")
+
+
+def _find_nearest_range(box: Box, ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return min(ranges, key=lambda x: _measure_gap((x[0], 0, x[1], 0), box))
+
+
+def _split_title(cell: TextLine, ranges: Sequence[tuple[float, float]]) -> list[TextLine]:
+    """Return a title, or its parts if titles of several columns have no gap between them."""
+    if sum(_overlap(x, cell.box) > 0 for x in ranges) < 2:
+        return [cell]
+    words_by_range = group_by(cell.words, lambda word: _find_nearest_range(word.box, ranges))
+    return [replace(cell, words=tuple(words)) for words in words_by_range.values()]
 
 
 def _is_running_balance(column: AuditColumn, rows: Sequence[_ScannedLine]) -> bool:

@@ -220,7 +220,7 @@ class _StatementParser:
                 self._add_leftover(
                     row.line, "it has dates behind its amounts" if is_list else "it belongs to no transaction"
                 )
-        elif not self._consume_printed_sum(row) and row.partial_date is not None and row.has_money_movement:
+        elif not (self._consume_printed_sum(row) or row.has_no_text) and row.partial_date and row.has_money_movement:
             self._rows_outside_regions.append(_build_leftover(line, "it belongs to no transaction"))
 
     def build_statement(self) -> ParsedStatement:

@@ -71,7 +71,9 @@ def find_labelled_amounts(
         for skip_cents in (False, True) if cents_optional else (False,):
             if found_amount := _find_amount_after_label(
                 cells[position:next_position], decimal_separator, cents_optional=skip_cents
-            ) or _find_amount_below_label(label_cell, lines_below, decimal_separator, cents_optional=skip_cents):
+            ) or _find_amount_beside_label(
+                label_cell, cells[:position], lines_below, decimal_separator, cents_optional=skip_cents
+            ):
                 amount, cell, label_length = found_amount
                 label_text = " ".join(word.text for word in label_cell.words[:label_length])
                 yield LabelledAmount(kind, label_text, amount, enclose_boxes((label_cell.page_box, cell.page_box)))
@@ -92,12 +94,17 @@ def _find_amount_after_label(
     return None
 
 
-def _find_amount_below_label(
-    label_cell: TextLine, lines_below: Sequence[TextLine], decimal_separator: DecimalSeparator, *, cents_optional: bool
+def _find_amount_beside_label(
+    label_cell: TextLine,
+    cells_before: Sequence[TextLine],
+    lines_below: Sequence[TextLine],
+    decimal_separator: DecimalSeparator,
+    *,
+    cents_optional: bool,
 ) -> tuple[Amount, TextLine, None] | None:
-    """Return the amount below the label and its cell; None if there is none.
+    """Return the amount below the label and its cell, or alone before it; else None.
 
-    Only lines that consist of numbers are considered.
+    Below, only lines that consist of numbers are considered.
     """
     x0, _, x1, _ = label_cell.box
     for line in lines_below[:_MAX_LINES_BELOW_LABEL]:
@@ -117,6 +124,8 @@ def _find_amount_below_label(
                 ),
                 None,
             )
+    if len(cells_before) == 1 and (amount := parse_amount(cells_before[0].text, decimal_separator)):
+        return amount, cells_before[0], None
     return None
 
 

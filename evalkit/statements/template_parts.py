@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, takewhile
+from itertools import islice, pairwise, takewhile
 from typing import Literal
 
 from evalkit.documents.bundle import Box
@@ -259,21 +259,26 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
 def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
     """Return patterns of headings that name an account; empty for a single account.
 
-    Only headings with transactions below them count.
+    Only headings with transactions below them count, and with a balance: the number of a card has none.
     """
-    current_heading, row_counts = "", dict[str, int]()
+    current_heading, headings_of_rows, headings_of_balances = "", list[str](), set[str]()
+    balance_line_ids = {id(line) for line, amount in layout.labelled_amounts if amount.kind in ("opening", "closing")}
+    has_balance_column = any(
+        match_at_line_start(load_bank_vocabulary().columns["balance"], title)
+        for column in layout.amount_columns
+        for title in column.list_titles(layout.header_lines)
+    )
     for lines in layout.lines_by_page:
         for line in lines:
+            if has_balance_column or id(line) in balance_line_ids:
+                headings_of_balances.add(current_heading)
             if layout.is_row_start(line):
-                row_counts[current_heading] = row_counts.get(current_heading, 0) + 1
+                headings_of_rows.append(current_heading)
             elif not layout.is_header_line(line) and _is_account_heading(line):
                 current_heading = re.sub(r"\W*\(?continued\)?$", "", line.text, flags=re.IGNORECASE)
-    headings = [heading for heading in row_counts if heading]
-    return (
-        tuple(dict.fromkeys(build_pattern_with_any_numbers(heading) for heading in headings))
-        if len(headings) > 1
-        else ()
-    )
+    headings = [heading for heading in dict.fromkeys(headings_of_rows) if heading in headings_of_balances - {""}]
+    patterns = tuple(dict.fromkeys(map(build_pattern_with_any_numbers, headings)))
+    return patterns if len(headings) > 1 else ()
 
 
 def _is_account_heading(line: TextLine) -> bool:
@@ -325,11 +330,13 @@ def find_table_box_by_page(layout: LayoutSurvey, *, has_wide_regions: bool) -> d
 def find_table_end_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
     """Return patterns of the first line after each table, which ends the transactions."""
     end_patterns: dict[str, None] = {}
+    headings = [section.heading for section in find_direction_headings(layout)]
     has_begun = False
     for page_number, lines in enumerate(layout.lines_by_page, 1):
         _, row_positions = layout.row_positions_by_page.get(page_number, (lines, ()))
-        if not row_positions and has_begun and lines:
-            end_patterns[build_pattern_with_any_numbers(lines[0].text)] = None
+        if not row_positions and has_begun:
+            foreign_lines = (line for line in lines if not _is_sum_heading_or_furniture(layout, line, headings))
+            end_patterns |= {build_pattern_with_any_numbers(line.text): None for line in islice(foreign_lines, 1)}
         has_begun = has_begun or bool(row_positions)
         for row_position, next_position in pairwise((*row_positions, len(lines))):
             lines_between = lines[row_position + 1 : next_position]
@@ -342,16 +349,16 @@ def find_table_end_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
             if (
                 foreign_line
                 and foreign_line.box[1] <= _FOOTER_TOP
-                and not _is_sum_heading_or_furniture(layout, foreign_line)
+                and not _is_sum_heading_or_furniture(layout, foreign_line, headings)
             ):
                 end_patterns[build_pattern_with_any_numbers(foreign_line.text)] = None
     return tuple(pattern for pattern in end_patterns if re.search(r"[^\W\d_]{2}", pattern))
 
 
-def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine) -> bool:
+def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine, headings: Sequence[str]) -> bool:
     """Return True if the line is a sum, a heading, or a known non-transaction line."""
     vocabulary = load_bank_vocabulary()
-    patterns = (*vocabulary.furniture, vocabulary.deposits_heading, vocabulary.withdrawals_heading)
+    patterns = (*vocabulary.furniture, vocabulary.deposits_heading, vocabulary.withdrawals_heading, *headings)
     return (
         layout.is_sum_line(line)
         or any(match_at_line_start(pattern, line.text) for pattern in patterns)
@@ -365,13 +372,14 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
     Continuation lines, sums and known lines without a transaction still belong to the table.
     """
     first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
+    last_amount_x = max(amount_column.x1 for amount_column in layout.amount_columns)
     for position in range(last_row_position + 1, len(lines)):
         line, previous_line = lines[position], lines[position - 1]
         is_known_line = layout.is_sum_line(line) or any(
             match_at_line_start(pattern, line.text) for pattern in load_bank_vocabulary().furniture
         )
         is_below_text = layout.has_text_before_dates or layout.date_column.x1 < line.box[0]
-        is_continuation = is_below_text and line.box[2] < first_amount_x
+        is_continuation = is_below_text and (line.box[2] < first_amount_x or last_amount_x < line.box[0])
         has_amount = not layout.is_row_start(line) and _ends_in_amount(layout, line)
         if line.deskewed_center_y - previous_line.deskewed_center_y > CONTINUATION_GAPS[
             0

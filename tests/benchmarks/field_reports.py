@@ -38,7 +38,7 @@ MATTERS = {"histology", "grade", "margins", "ihcMarkers", "mutations", "msiStatu
 _AMINO = dict(zip(["Ala", "Arg", "Asn", "Asp", "Cys", "Gln", "Glu", "Gly", "His", "Ile", "Leu", "Lys", "Met", "Phe", "Pro", "Ser", "Thr", "Trp", "Tyr", "Val", "Ter"],
                   "ARNDCQEGHILKMFPSTWYV*", strict=True))  # fmt: skip
 _STAINS = {"estrogenreceptor": "er", "oestrogenreceptor": "er", "progesteronereceptor": "pr", "her2neu": "her2",
-           "ki67index": "ki67", "mib1": "ki67", "chromogranina": "chromogranin"}  # fmt: skip
+           "ki67index": "ki67", "mib1": "ki67", "chromogranina": "chromogranin", "ca9": "caix"}  # fmt: skip
 _POLARITIES = (
     ("close", r"\bclose\b(?!st)"),
     ("equivocal", r"equivocal|indeterminate"),
@@ -84,7 +84,7 @@ def read_sizes(text: str) -> set[tuple[float, ...]]:
 
 
 def read_grades(text: str) -> set[str]:
-    text = re.sub(r"\(?\b(?:total )?score:? \d/?9?|\b\d/9\b|\d of 9", " ", squash(text))
+    text = re.sub(r"\(?\b(?:total )?score:? \d(?!\s*\+)/?9?|\b\d/9\b|\d of 9", " ", squash(text))
     sums = {f"sum {re.sub(r'[^0-9+]', '', hit)}" for hit in re.findall(r"\d\s*\+\s*\d(?!\s*\+)", text)}
     words = {word for word in ("well", "moderate", "poor", "undifferentiated", "high", "low") if word in text}
     text = re.sub(r"\d(?:\s*\+\s*\d)+(?:\s*=\s*\d+)?|\bof [34]\b|/[34]\b|\(\)|20[0-9]{2}", " ", text)

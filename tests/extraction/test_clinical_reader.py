@@ -70,6 +70,26 @@ FIRST_LOOK = [
     ("radiology", "institution", "Norrland Neuroimaging Group\nImpression\nStable.", "Norrland Neuroimaging Group"),
     ("lab-report", "labValues", "- Hematocrit: 35.0% (Ref 36.0-45.0)", "35.0 % (36.0-45.0)"),
     ("lab-report", "labValues", "Glucose 104 H 65-99 mg/dL", "104 H mg/dL (65-99)"),
+    ("lab-report", "labValues", "Platelets 96 x10(3)/uL (140-400)", "96 x10^3/uL (140-400)"),
+    ("lab-report", "date", "Sample drawn 2 May 2024 06:45. Report printed 3 May 2024.", "2024-05-03"),
+    ("pathology", "histology", "Breast: invasive ductal carcinoma (no special type).", "invasive ductal carcinoma (no special type)"),
+    ("pathology", "histology", "Skin: melanoma of superficial spreading type.", "melanoma of superficial spreading type"),
+    ("pathology", "grade", "Lymph node: Follicular lymphoma, grade 1-2.", "1-2"),
+    ("pathology", "grade", "Lymph node: Follicular lymphoma, grade 3A.", "3A"),
+    ("pathology", "margins", "Margin 0.2 mm, which is therefore regarded as involved.", "positive, 0.2 mm"),
+    ("pathology", "tumorSize", "A pale nodule of 13 mm, 2 mm from the capsule.", "13 mm"),
+    ("pathology", "tumorSize", "An 11 x 8 mm brown plaque. A smaller nodule of 3 mm.", "11 x 8 mm"),
+    ("pathology", "tumorSize", "Greatest dimension of the invasive focus: 16 mm", "16 mm"),
+    ("pathology", "date", "Sex: F Reported: 2024-Oct-09", "2024-10-09"),
+    ("pathology", "date", "Sent by : Dr. (Mrs.) Ann Bell Reported on : 24-Sep-2024", "2024-09-24"),
+    ("pathology", "date", "REVISED REPORT - replaces our report of 8 May 2023\nReport date: 9 May 2024", "2024-05-09"),
+    ("radiology", "date", "Exam date: 05/05/2024 Reported: 05/06/2024", "2024-05-06"),
+    ("radiology", "impression", "IMPRESSION: Stable. Thank you for your referral.", "Stable."),
+    ("radiology", "impression", "IMPRESSION: Stable.\nADDENDUM 20 Sep 2024 15:10: Seen again.", "Stable."),
+    ("radiology", "impression", "IMPRESSION\nStable.\nElm Street Imaging Partners 1/1", "Stable."),
+    ("pathology", "institution", "Vance-Whitmore Skin Pathology\nDermatopathology laboratory", "Vance-Whitmore Skin Pathology"),
+    ("genomics", "institution", "Marlin Oncogenomics\nTumor report", "Marlin Oncogenomics"),
+    ("genomics", "mutations", "BRCA1 c.5266dup, classified as pathogenic", "BRCA1 c.5266dup"),
 ]  # fmt: skip
 
 
@@ -118,6 +138,9 @@ NOT_THERE = [
     ("pathology", "institution", "Please consult the Department of Pathology."),
     ("radiology", "impression", "The patient made a good impression on us."),
     ("genomics", "tmb", "Allele fraction 12 %"),
+    ("pathology", "histology", "The clinical impression was of a basal cell carcinoma."),
+    ("pathology", "tumorSize", "The tumor is 1.5 mm clear of the surface. Margin free of melanoma, 7 mm."),
+    ("lab-report", "date", "Prothrombin time: 12.4 s (10.5-13.5)"),
 ]
 
 
@@ -157,8 +180,39 @@ def test_stains_in_a_sentence() -> None:
     assert told == {"ER": "positive, 80%", "PR": "negative, 0%", "HER2": "equivocal, 2+", "Ki-67": "30%"}
 
 
+@pytest.mark.parametrize(
+    ("text", "stains"),
+    [
+        ("STAINS: P40 POSITIVE, CA9 NEGATIVE.", {"p40": "positive", "CAIX": "negative"}),
+        (
+            "The cells express CD20 and CD5; they lack CD10.",
+            {"CD20": "positive", "CD5": "positive", "CD10": "negative"},
+        ),
+        ("CD20 (+), CD10 (-), cyclin D1 (-).", {"CD20": "positive", "CD10": "negative", "cyclin D1": "negative"}),
+        ("CD3 is negative. Background T cells are positive for CD3.", {"CD3": "negative"}),
+    ],
+)
+def test_stains_in_capitals_verbs_and_other_cells(text: str, stains: dict[str, str]) -> None:
+    assert values("pathology", "ihcMarkers", ClinicalReport(document(text).pages)) == stains
+
+
+def test_abbreviated_results_in_a_table() -> None:
+    table = rows("Antibody\tLymphoma cells", "CD20\tPos", "CD10\tNeg")
+    assert values("pathology", "ihcMarkers", table) == {"CD20": "positive", "CD10": "negative"}
+
+
+def test_a_laboratory_row_with_test_and_result_in_a_cell() -> None:
+    table = rows("Test Result Units\tRange", "Urea 9.1 * mmol/L\t2.5 - 7.8")
+    assert values("lab-report", "labValues", table) == {"Urea": "9.1 * mmol/L (2.5-7.8)"}
+
+
+def test_a_column_with_an_iso_date_is_an_earlier_one() -> None:
+    table = rows("Lesion\tCurrent\t2024-07-23", "Segment 4\t21 mm\t34 mm")
+    assert values("radiology", "measurements", table) == {"1": "21 mm"}
+
+
 def test_a_stain_is_no_part_of_another_word() -> None:
-    text = "The ERCP was positive. PRAME: positive. The patient remains positive per telephone."
+    text = "The ERCP was positive. PRIMER: positive. The patient remains positive per telephone."
     assert values("pathology", "ihcMarkers", ClinicalReport(document(text).pages), again=True) == {}
 
 
@@ -181,6 +235,14 @@ def test_variants_in_a_table_and_in_words() -> None:
     words = ClinicalReport(document("BRAF V600E was detected. KRAS c.35G>A (p.Gly12Asp). No EGFR L858R.").pages)
     assert values("genomics", "mutations", words) == {"1": "BRAF V600E", "2": "KRAS c.35G>A p.Gly12Asp"}
     assert values("genomics", "genes", words) == {"KRAS": "KRAS", "BRAF": "BRAF"}
+
+
+@pytest.mark.parametrize(
+    "text", ["NRAS, BRAF V600E, ERBB2 amplification: not found.", "PERTINENT NEGATIVES\nBRAF V600E"]
+)
+def test_a_list_of_negatives_is_no_finding(text: str) -> None:
+    report = ClinicalReport(document(f"Result: KRAS G12D was detected.\n{text}").pages)
+    assert values("genomics", "mutations", report) == {"1": "KRAS G12D"}
 
 
 def test_no_variant_is_a_finding_too() -> None:

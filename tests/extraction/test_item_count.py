@@ -283,6 +283,12 @@ def test_a_lost_unit_is_doubted() -> None:
     assert list_doubted(text, values, "lab-report") == ["labValues.Hematocrit"]
 
 
+def test_a_test_without_units_lacks_none() -> None:
+    text = "pH\t6.0\t\t5.0-8.0\nCreatinine\t88\t\t45-84"
+    values = {"labValues.pH": "6.0 (5.0-8.0)", "labValues.Creatinine": "88 (45-84)"}
+    assert list_doubted(text, values, "lab-report") == ["labValues.Creatinine"]
+
+
 def test_a_birth_date_is_no_date_of_the_report() -> None:
     roles = {item.text: item.role for item in count("DOB: 03/04/1961\nReported: 5 May 2024\nBorn 2 June 1950", "date")}
     assert roles == {"03/04/1961": "birth", "5 May 2024": "present", "2 June 1950": "birth"}
@@ -485,3 +491,142 @@ def test_a_core_of_higher_grade_contradicts_the_overall_grade() -> None:
     rows = "Site\tGleason\nLeft mid\t4+3=7\nRight base\t3+3=6\n"
     assert list_doubted(f"{rows}Overall: Gleason score 3+4=7", {"grade": "Gleason 3+4=7"}) == ["grade"]
     assert list_doubted(f"{rows}Overall: Gleason score 4+3=7", {"grade": "Gleason 4+3=7"}) == []
+
+
+# ------------------------------------------------------------------------------------------------- reports that are not whole
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("pathology", "Bronchial marg\n*** LINE LOST ***\nresection specimen"),
+        ("pathology", "[Page 2 of 3 was not received]"),
+        ("pathology", "INTERIM REPORT\nLeiomyosarcoma"),
+        ("genomics", "-- lower part of the table not legible on this copy --"),
+        ("radiology", "Scan incomplete: sheet 2 missing"),
+        ("lab-report", "Iron studies - PRELIMINARY REPORT, more will follow"),
+        ("radiology", "Stone of the ureter ... [text lost]"),
+        ("pathology", "The labels name two different patients; identity is being checked."),
+    ],
+)
+def test_a_notice_of_lost_or_open_text_is_asked_about(template: str, text: str) -> None:
+    field = {"pathology": "histology", "genomics": "mutations", "radiology": "impression", "lab-report": "labValues"}
+    assert field[template] in list_unread(text, {"impression": text, "histology": text}, template)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Copy to the referring physician.",
+        "Page 2 of 3",
+        "This report replaces the preliminary report of 3 May.",
+        "Slides with label missing were returned in 2019",
+        "------------------------------",
+    ],
+)
+def test_other_notices_ask_nothing(text: str) -> None:
+    assert list_unread(text, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("impression", "doubted"),
+    [
+        ("Mass of the breast, BI-RADS", True),
+        ("Mass in segment 7 of the liver, probably a", True),
+        ("Nodule of the upper lobe (series 4,", True),
+        ("Mass of the breast, BI-RADS 4", False),
+        ("No acute disease", False),
+        ("Nodule of the upper lobe (series 4)", False),
+    ],
+)
+def test_an_impression_that_breaks_off_is_doubted(impression: str, *, doubted: bool) -> None:
+    text = f"IMPRESSION\n{impression}"
+    assert list_doubted(text, {"impression": impression}, "radiology") == ["impression"] * doubted
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("ADDENDUM 05/08/2024 09:10: There is also a thrombus in the portal vein.", True),
+        ("Correction: the mass is on the left.", True),
+        ("ADDENDUM 05/08/2024: The result was telephoned to Dr. Hall.", False),
+    ],
+)
+def test_an_addition_to_an_imaging_report_is_asked_about(text: str, *, asked: bool) -> None:
+    report = f"IMPRESSION: Gallstones.\n{text}"
+    assert list_unread(report, {"impression": "Gallstones."}, "radiology") == ["impression"] * asked
+
+
+# ------------------------------------------------------------------------------------------------- doubtful results
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Ferritin: to follow",
+        "Folate: specimen insufficient",
+        "Potassium\tHEMOLYZED\t\tmmol/L",
+        "Vitamin B12: 2#4 pmol/L (145-569)",
+        "Calcium: 2.l mmol/L",
+        "The potassium cannot be relied upon.",
+        "Please repeat with a fresh sample.",
+        "The zinc was mistyped; please read 12.0 umol/L.",
+        "Potassium\tsee note\t\tmmol/L",
+        "Amended at 10:00: the chloride was 101 mmol/L, not 110 mmol/L.",
+    ],
+)
+def test_an_open_or_damaged_result_is_asked_about(row: str) -> None:
+    report = f"Sodium 140 mmol/L (135-145)\n{row}"
+    assert "labValues" in list_unread(report, {"labValues.Sodium": "140 mmol/L (135-145)"}, "lab-report")
+
+
+@pytest.mark.parametrize("text", ["Specimen integrity: acceptable", "No haemolysis.", "Vitamin B12: 214 pmol/L"])
+def test_a_usual_remark_is_no_open_result(text: str) -> None:
+    assert count(text, "open_result") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "doubted"),
+    [("96 L /uL (140-400)", True), ("96 L x10^3/uL (140-400)", False), ("96 H x10^3/uL (140-400)", True)],
+)
+def test_a_lost_power_of_ten_or_false_flag_is_doubted(value: str, *, doubted: bool) -> None:
+    table = "TEST\tRESULT\tFLAG\tUNITS\tREFERENCE\nPlatelets\t96\tL\tx10(3)/uL\t140-400"
+    assert list_doubted(table, {"labValues.Platelets": value}, "lab-report") == ["labValues.Platelets"] * doubted
+
+
+@pytest.mark.parametrize(
+    "text", ["ZAP9 positive in most cells.", "Immunohistochemistry\nLangerhans\tNegative", "QTR-2 diffusely positive"]
+)
+def test_a_stain_that_no_list_has_is_missed(text: str) -> None:
+    assert list_unread(text, {}) == ["ihcMarkers"]
+
+
+@pytest.mark.parametrize("text", ["MARGINS POSITIVE", "HPV positive", "Both NODES NEGATIVE", "LVI negative"])
+def test_other_words_in_capitals_are_no_stain(text: str) -> None:
+    assert count(text, "biomarker") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "doubted"),
+    [
+        ("ER\tPositive, 90%\tNegative, 0%", True),
+        ("ER\tPositive\t90%", False),
+        ("ER\tPos\t90%", False),
+        ("ER positive (90%). The ER stain is being repeated.", True),
+        ("ER positive. A score of 0% would be ER negative.", False),
+        ("ER positive. Reactive lymphocytes are ER negative.", False),
+    ],
+)
+def test_another_column_or_a_repeat_doubts_a_stain(text: str, *, doubted: bool) -> None:
+    assert list_doubted(text, {"ihcMarkers.ER": "positive, 90%"}) == ["ihcMarkers.ER"] * doubted
+
+
+def test_a_headline_names_the_gene_of_the_variant() -> None:
+    text = "Result: a pathogenic variant was identified in MSH2\nVariant: MSH6 c.3261dup"
+    assert list_unread(text, {"mutations.1": "MSH6 c.3261dup"}, "genomics") == ["mutations"]
+    assert list_unread(text.replace("MSH2", "MSH6"), {"mutations.1": "MSH6 c.3261dup"}, "genomics") == []
+
+
+def test_a_condition_is_no_microsatellite_status() -> None:
+    text = "Microsatellite status: MSS\nThe status is MSI-High if more than 20 percent of loci are unstable."
+    assert list_doubted(text, {"msiStatus": "MSS"}, "genomics") == []

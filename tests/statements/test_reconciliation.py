@@ -93,6 +93,19 @@ def test_totals_of_the_account_of_a_section_and_in_parts() -> None:
     ]  # fmt: skip
 
 
+def test_totals_add_up_rows_from_any_boundary_above() -> None:
+    rows = [row("9.00", section="In"), row("-2.00", section="A"), row("-3.00", section="B"), row("-4.00", section="B")]
+    sums = [
+        printed("subtotal", "3.00", section="B", after=3),
+        printed("subtotal", "4.00", section="B", after=4),
+        printed("withdrawals", "9.00", section="B", after=4),
+        printed("withdrawals", "8.00", section="B", after=4),
+    ]
+    assert [(one.name, one.is_met, one.found) for one in checks(rows, sums)] == [
+        ("subtotal", True, 3), ("subtotal", True, 4), ("section_total", True, 9), ("section_total", False, 7),
+    ]  # fmt: skip
+
+
 def test_accounts_are_checked_apart() -> None:
     rows = [row("1.00", account="X"), row("2.00", account="Y")]
     sums = [printed("deposits", "1.00", account="X"), printed("deposits", "3.00", account="Y")]

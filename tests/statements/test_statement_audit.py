@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 
 import pytest
-from builders import document
+from builders import document, page
 
 from evalkit.statements.audit_directions import prove_directions
 from evalkit.statements.statement_audit import StatementAudit, audit_lines
@@ -146,3 +147,66 @@ def test_a_reference_below_a_row_is_no_row() -> None:
 def test_the_year_of_a_heading_is_no_account_number() -> None:
     audited = audit("Account history February 1, 2024 to February 29, 2024\n02/03/2024  SHOP   12.00\n")
     assert [row.account for row in audited.rows] == [""]
+
+
+def test_a_date_in_a_description_parts_no_rows() -> None:
+    audited = audit(
+        "Date        Details              Paid out    Balance\n02 Mar 24   GROCERS                 10.00\n"
+        "            ON 1 MAR\n            RENT                    20.00     70.00\n"
+    )
+    assert [row.text for row in audited.rows] == ["GROCERS", "RENT"]
+
+
+def test_a_summary_without_words_is_no_row() -> None:
+    rows = "02/03/2024  SHOP       10.00     90.00\n04/03/2024  SHOP       10.00     80.00\n"
+    assert len(audit(rows + "            31  11     20.00     80.00\n").rows) == 2
+
+
+def test_titles_without_a_gap_belong_to_their_columns() -> None:
+    audited = audit(
+        "Date        Details       Withdrawal Deposit Closing Balance\n"
+        "02/03/2024  SHOP               10.00                   90.00\n"
+        "04/03/2024  PAY                        50.00          140.00\n"
+    )
+    assert [column.role for column in audited.columns] == ["debit", "credit", "balance"]
+
+
+def test_blanks_divide_dates_at_the_start_of_rows_only() -> None:
+    audited = audit("07 01  VIR SALAIRE        08 01    785,94\n09 01  LOYER SALLE 12 03    10 01    231,44\n")
+    assert [[day[:3] for day in row.dates] for row in audited.rows] == [[(7, 1, None)], [(9, 1, None)]]
+
+
+def test_a_reference_in_a_description_is_no_account() -> None:
+    audited = audit(
+        "Account number 5120 4417\n02/03/2024   FLEET LEASE   10.00\n             A/C 00417\n04/03/2024   SHOP         12.00\n"
+    )
+    assert [row.account for row in audited.rows] == ["5120 4417", "5120 4417"]
+
+
+def test_recognised_months_keep_their_letters() -> None:
+    text = "Statement period 1  Jul 2023  -  31  Dec 2023\n08 Jul 2023  REPAYMENT    l35.81\n09 Aug 2023  REPAYMENT    12.00\n"
+    recognised = page(1, text, status="ocr")
+    audited = audit_lines((group_words_into_lines(recognised),))
+    assert audited.find_period("day first") == (date(2023, 7, 1), date(2023, 12, 31))
+    assert [(row.dates[0][:3], row.amounts[0].value) for row in audited.rows][:1] == [((8, 7, 2023), Decimal("135.81"))]
+
+
+def test_dates_may_follow_descriptions() -> None:
+    audited = audit(
+        "Details of the entry    Date     Amount      Balance\n"
+        "SERVICE FEE OF MAY      21 Dec    20.00Dr     80.00Dr\nSALARY FYNBOS TRADERS   22 Dec    30.00Cr     50.00Dr\n"
+    )
+    assert [(row.text, row.amounts[0].mark) for row in audited.rows] == [
+        ("SERVICE FEE OF MAY", "out"), ("SALARY FYNBOS TRADERS", "in"),
+    ]  # fmt: skip
+
+
+def test_a_date_without_words_is_the_statements() -> None:
+    rows = "5 Jan     SHOP      10.00\n9 Jan     PAY       50.00\n"
+    assert audit("Pebble Bank\n                         31 January 2024\n" + rows).find_period("day first") is not None
+    assert audit("Pebble Bank\n                  Opened 31 January 2024\n" + rows).find_period("day first") is None
+
+
+def test_a_label_may_follow_its_amount() -> None:
+    audited = audit("03.01.24  20,00   POS\n09.01.24  30,00   POS\n          950,00   SALDO FINALE\n")
+    assert [(each.kind, each.amount.value) for each in audited.sums] == [("closing", Decimal("950.00"))]

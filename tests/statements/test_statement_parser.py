@@ -140,6 +140,7 @@ def test_a_row_outside_of_the_regions_is_told() -> None:
     made = read(page, region=[{"box": [0, 0, 1, 0.075]}])
     assert amounts(made) == ["-1.00"]
     assert [one.text for one in made.outside] == ["01/03/2024 B -2.00"]
+    assert read(page.replace("B", " "), region=[{"box": [0, 0, 1, 0.075]}]).outside == ()  # a list of balances
 
 
 def test_table_ends_until_a_header_or_the_next_page() -> None:

@@ -109,6 +109,72 @@ OWED: list[str | Cells] = [
     [(50, "Dec 30"), (110, "Dec 31"), (170, "HOTEL"), (-560, "$100.00")],
     [(50, "Jan 11"), (110, "Jan 11"), (170, "INTEREST CHARGE"), (-560, "$5.00")],
 ]  # fmt: skip
+CARD_IN_A_SECTION: list[str | Cells] = [
+    "Bank of Meadows, N.A.", "Your checking account for March 1, 2024 to March 31, 2024", "Account number: 0041 7716 9018", "",
+    labelled("Beginning balance on March 1, 2024", "$500.00"), labelled("Deposits and other additions", "1,200.00"),
+    labelled("Withdrawals and other subtractions", "-175.00"), labelled("Ending balance on March 31, 2024", "$1,525.00"), "",
+    "Deposits and other additions", _HEAD, row("03/04", "PAYROLL ID:99", (-560, "1,200.00")),
+    labelled("Total deposits and other additions", "$1,200.00", -560), "",
+    "Withdrawals and other subtractions", _HEAD, row("03/05", "ELECTRIC CO BILL", (-560, "-100.00")),
+    labelled("Total other subtractions", "-$100.00", -560), "",
+    "Card account # XXXX XXXX XXXX 9126", _HEAD, row("03/09", "GROCERY", (-560, "-50.00")), row("03/20", "CAFE", (-560, "-25.00")),
+    labelled("Subtotal for card account # XXXX XXXX XXXX 9126", "-$75.00", -560),
+    labelled("Total withdrawals and other subtractions", "-$175.00", -560), "",
+    "Daily ledger balances", [(50, "Date"), (-200, "Balance ($)"), (250, "Date"), (-400, "Balance ($)")],
+    [(50, "03/04"), (-200, "1,700.00"), (250, "03/05"), (-400, "1,600.00")],
+    [(50, "03/09"), (-200, "1,550.00")],
+]  # fmt: skip
+MEMBERS_OF_A_CARD: list[str | Cells] = [
+    "Summit Charge Card", "Billing period 02/28/24 to 03/27/24", labelled("Previous Balance", "$80.00"),
+    labelled("Payments/Credits", "-$80.00"), labelled("New Charges", "+$60.00"), labelled("Interest Charged", "+$2.00"),
+    labelled("New Balance", "$62.00"), "",
+    "Payments and Credits", _HEAD, row("03/02/24", "ONLINE PAYMENT - THANK YOU", (-560, "-$80.00")),
+    labelled("Total Payments and Credits", "-$80.00", -560), "",
+    "New Charges   ELENA VOSS", _HEAD, row("03/05/24", "BOOKS", (-560, "$10.00")), row("03/06/24", "CAB", (-560, "$20.00")),
+    labelled("Total for ELENA VOSS", "$30.00", -560), "",
+    "New Charges   MARCUS VOSS", _HEAD, row("03/09/24", "GRILL", (-560, "$30.00")),
+    labelled("Total for MARCUS VOSS", "$30.00", -560), labelled("Total New Charges", "$60.00", -560), "",
+    "Interest Charged", _HEAD, row("03/27/24", "INTEREST CHARGE ON PURCHASES", (-560, "$2.00")),
+    labelled("Total Interest Charged for this Period", "$2.00", -560), "",
+    "Interest Charge Calculation", [(50, "Type of balance"), (300, "Annual Percentage Rate"), (430, "Balance subject to rate")],
+]  # fmt: skip
+BALANCE_OF_THE_DAY: list[str | Cells] = [
+    "Banco do Vale", "extrato de conta corrente   período 01/03/2024 a 31/03/2024", "",
+    [(50, "data"), (110, "histórico"), (-430, "valor (R$)"), (-545, "saldo (R$)")],
+    [(110, "SALDO ANTERIOR"), (-545, "100,00")],
+    row("04/03/2024", "PIX QRS PADARIA SOL", (-430, "40,00-")), row("04/03/2024", "TED RECEBIDA COOP", (-430, "90,00")),
+    row("04/03/2024", "SALDO DO DIA", (-545, "150,00")), row("11/03/2024", "SAQUE 24H", (-430, "60,00-")),
+    row("11/03/2024", "SALDO DO DIA", (-545, "90,00")),
+    labelled("saldo em conta corrente em 31/03/2024", "90,00", -545),
+    "limite da conta contratado 1.500,00   CET 151,8% a.a.",
+]  # fmt: skip
+BLANKS_IN_DATES: list[str | Cells] = [
+    "Banque Exemple", "du 01/02/2024 au 29/02/2024",
+    [(50, "Date"), (100, "Libellé"), (345, "Valeur"), (-470, "Débit"), (-560, "Crédit")],
+    [(100, "SOLDE CREDITEUR AU 31.01.2024"), (-560, "1 000,00")],
+    [(50, "02 02"), (100, "VIR SALAIRE"), (345, "03 02"), (-560, "2 000,00")],
+    [(50, "15 02"), (100, "LOYER"), (345, "15 02"), (-470, "1 200,00")],
+    [(100, "TOTAL DES OPERATIONS"), (-470, "1 200,00"), (-560, "2 000,00")],
+    [(100, "SOLDE CREDITEUR AU 29.02.2024"), (-560, "1 800,00")],
+]  # fmt: skip
+VALUE_DATES_BEFORE_BALANCES: list[str | Cells] = [
+    "Alpenbank AG", "Kontoauszug 01.01.2024 - 31.01.2024", "",
+    [(50, "Datum"), (105, "Buchungstext"), (-345, "Belastung"), (-420, "Gutschrift"), (435, "Valuta"), (-550, "Saldo")],
+    [(105, "Saldovortrag"), (-550, "3'710.00")],
+    [(50, "03.01.24"), (105, "Dauerauftrag Miete"), (-345, "200.00"), (435, "03.01.24")],
+    [(50, "03.01.24"), (105, "Einkauf Laden"), (-345, "10.00"), (435, "04.01.24"), (-550, "3'500.00")],
+    [(50, "09.01.24"), (105, "Bargeldbezug"), (-345, "50.00"), (435, "09.01.24")],
+    [(50, "09.01.24"), (105, "Lohn AG"), (-420, "1'000.00"), (435, "10.01.24"), (-550, "4'450.00")],
+    [(105, "Umsatztotal"), (-345, "260.00"), (-420, "1'000.00")], [(105, "Schlusssaldo"), (-550, "4'450.00")],
+]  # fmt: skip
+LABELS_BEHIND_AMOUNTS: list[str | Cells] = [
+    "Banca del Golfo", "ESTRATTO CONTO AL 31.01.2024", "",
+    [(50, "DATA"), (105, "VALUTA"), (-240, "USCITE"), (-310, "ENTRATE"), (330, "DESCRIZIONE")],
+    [(-310, "3.000,00"), (330, "SALDO INIZIALE AL 31.12.2023")],
+    [(50, "03.01.24"), (105, "03.01.24"), (-240, "20,00"), (330, "PAGAMENTO POS")], [(330, "CARTA 4417")],
+    [(50, "09.01.24"), (105, "10.01.24"), (-310, "900,00"), (330, "STIPENDIO")], [(330, "RIF 88120")],
+    [(-310, "3.880,00"), (330, "SALDO FINALE AL 31.01.2024")],
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -125,8 +191,37 @@ OWED: list[str | Cells] = [
         (DEBIT_IN_LETTERS, "2024-02-01 2024-02-05 2024-02-28", "2000.00 -50.10 -700.00", 1),
         (TOTALS_BELOW_COLUMNS, "2024-02-02 2024-02-05 2024-02-07 2024-02-27", "2000.00 -50.10 -4.20 -1200.00", 3),
         (OWED, "2024-01-02 2023-12-14 2023-12-30 2024-01-11", "300.00 -20.00 -100.00 -5.00", 3),
+        (CARD_IN_A_SECTION, "2024-03-04 2024-03-05 2024-03-09 2024-03-20", "1200.00 -100.00 -50.00 -25.00", 5),
+        (
+            MEMBERS_OF_A_CARD,
+            "2024-03-02 2024-03-05 2024-03-06 2024-03-09 2024-03-27",
+            "80.00 -10.00 -20.00 -30.00 -2.00",
+            6,
+        ),
+        (BALANCE_OF_THE_DAY, "2024-03-04 2024-03-04 2024-03-11", "-40.00 90.00 -60.00", 3),
+        (BLANKS_IN_DATES, "2024-02-02 2024-02-15", "2000.00 -1200.00", 3),
+        (
+            VALUE_DATES_BEFORE_BALANCES,
+            "2024-01-03 2024-01-03 2024-01-09 2024-01-09",
+            "-200.00 -10.00 -50.00 1000.00",
+            4,
+        ),
+        (LABELS_BEHIND_AMOUNTS, "2024-01-03 2024-01-09", "-20.00 900.00", 1),
     ],
-    ids=["summary in parts", "daily balances", "balances as rows", "debit in letters", "totals below columns", "owed"],
+    ids=[
+        "summary in parts",
+        "daily balances",
+        "balances as rows",
+        "debit in letters",
+        "totals below columns",
+        "owed",
+        "card in a section",
+        "members of a card",
+        "balance of the day",
+        "blanks in dates",
+        "value dates before balances",
+        "labels behind amounts",
+    ],
 )
 def test_rows_are_read_and_sums_are_met(
     lines: list[str | Cells], dates: str, amounts: str, checks: int, tmp_path: Path

@@ -180,7 +180,7 @@ class Trial:
         yield from (f"lost: {name}" for name in self.before.find_lost(self.undisturbed, now))
         yield from (f"torn: {name}" for name in now.find_torn())
         yield from (f"left behind: {name}" for name in list_temporary_files(self.place.disk))
-        if self.place.output.is_dir():
+        if self.before.files:  # a first run that failed left a document unfinished, and that is told as what it is
             queue = run_in_child(partial(QUEUE, self.place), self.scratch / "log")
             if queue.status:
                 yield f"queue: {queue.output}"

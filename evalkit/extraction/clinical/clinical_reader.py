@@ -16,12 +16,12 @@ from itertools import chain, islice, pairwise
 from evalkit.extraction.clinical.finding_values import (
     find_grade_spans,
     find_margin_spans,
-    find_tumor_size_spans,
     make_passage_reader,
     read_all_sizes,
     read_lab_results,
     read_markers,
     read_stages,
+    read_tumor_size,
 )
 from evalkit.extraction.clinical.report_statements import (
     GUESSED_CONFIDENCE,
@@ -225,7 +225,7 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
 def _read_measurements(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    reader = read_all_sizes if field.many else make_passage_reader(find_tumor_size_spans)
+    reader = read_all_sizes if field.many else read_tumor_size
     yield from reader(field, report, is_second_pass)
 
 
@@ -313,7 +313,7 @@ def _read_labelled_institutions(
     excluded_pattern = get_pattern("institution_never")
     for line, start, end in find_labelled_text(field.model_copy(update={"labels": tuple(labels)}), report, False):
         label = re.split(r"\s{3,}", line.page.text[line.start : start].strip(" :-•\t"))[-1]
-        if label.lower() not in labels and line.kind != "row":
+        if label.lower() not in labels and (line.kind != "row" or line.column_headers):
             continue  # not a label, but the same word within a sentence
         words = get_pattern("sentence_end").split(line.page.text[start:end], maxsplit=1)[0]
         words = re.split(r"\t|,\s*(?=\d)", words)[0].strip(" :,-")
@@ -328,7 +328,7 @@ def _find_institution_names(line: ReportLine) -> Iterator[LocatedClinicalValue]:
         name = match.group().strip()
         if (
             4 <= len(name) <= 70
-            and (not name.endswith(".") or name.lower().endswith("inc."))
+            and (not name.endswith(".") or name.lower().endswith(("inc.", "ltd.", "p.c.")))
             and get_pattern("institution_words").search(name)
             and not get_pattern("institution_never").search(name)
         ):
@@ -390,12 +390,15 @@ def _is_date_label(text: str, label: str) -> bool:
     >>> [_is_date_label(text, "date") for text in ("name: lee, jo date", "name: lee, jo collection date", "date seen")]
     [True, False, False]
     """
-    if text == label or (text.startswith(f"{label} ") and (" " in label or label.endswith("ed"))):
+    if text == label:
         return True
+    if text.startswith(f"{label} ") and (" " in label or label.endswith("ed")):
+        return not get_pattern("replaced_date").search(text)
+    text_before = re.split(r"[:.]\s", re.sub(r"\b[a-z]{1,3}\.", "", text.removesuffix(label)))[-1]
     return (
-        ":" in text
-        and text.endswith(f" {label}")
-        and not get_pattern("other_date_word").search(text.rpartition(":")[2])
+        text.endswith(f" {label}")
+        and (":" in text or " " in label)
+        and not get_pattern("other_date_word").search(text_before)
     )
 
 

@@ -124,8 +124,9 @@ def _describe_unnamed_marker(context: ValueContext) -> str | None:
     """Return an error if the quote does not name the stain before its result; or None."""
     item = context.field_name.partition(".")[2]
     marker_names = _load_synonyms_by_marker().get(item.lower())
-    # Behind a result that begins a list: "negative for CK7".
-    list_after = context.clause_after if get_pattern("list_after").match(context.clause_after) else ""
+    # Behind a result that begins a list: "negative for CK7", "lack CD10".
+    result_and_clause = context.value_text + context.clause_after
+    list_after = context.clause_after if get_pattern("list_after").match(result_and_clause) else ""
     names_text = canonicalise(f"{context.text_before} {list_after}")
     if marker_names is None or any(canonicalise(marker_name) in names_text for marker_name in marker_names):
         return None

@@ -107,10 +107,21 @@ def _find_stage_groups(passage: ReportPassage) -> Iterator[tuple[int, int]]:
         yield match.span()
 
 
-def find_tumor_size_spans(passage: ReportPassage) -> Iterator[tuple[int, int]]:
-    """Find the sizes of the tumor itself."""
-    for match in get_pattern("tumor_size").finditer(passage.text):
-        yield match.span(match.lastgroup or 0)
+def read_tumor_size(
+    field: TemplateField, report: ClinicalReport, is_second_pass: bool
+) -> Iterator[LocatedClinicalValue]:
+    """Read the sizes of the tumor itself; in less usual words, only the largest."""
+
+    def make_size_reader(pattern_name: str) -> FieldReader:
+        return make_passage_reader(
+            lambda passage: (
+                match.span(match.lastgroup or 0) for match in get_pattern(pattern_name).finditer(passage.text)
+            )
+        )
+
+    readings = list(make_size_reader("tumor_size")(field, report, is_second_pass))
+    loose_readings = [] if readings else make_size_reader("loose_tumor_size")(field, report, is_second_pass)
+    yield from readings or sorted(loose_readings, key=lambda reading: -_measure_largest_dimension(reading.text))[:1]
 
 
 def read_all_sizes(
@@ -304,8 +315,9 @@ def _load_first_marker_words() -> frozenset[str]:
 @cache
 def _compile_marker_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     def compile_names(words: Iterable[str]) -> re.Pattern[str]:
-        # Short names match only in capitals: "er" in small letters is another word.
-        exact = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if len(word) <= 3)
+        # Short names match only as they are, or in capitals: "er" in small letters is another word.
+        short_words = sorted((word for word in words if len(word) <= 3), key=len, reverse=True)
+        exact = "|".join(re.escape(form) for word in short_words for form in (word, word.upper()))
         loose = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if len(word) > 3)
         alternatives = "|".join(filter(None, (f"(?i:{loose})" if loose else "", exact)))
         return re.compile(rf"(?<![\w-])(?:{alternatives})(?!\w|\+\w|-(?!(?:positive|negative)\b)\w)")
@@ -322,10 +334,12 @@ def read_lab_results(
     range; the second pass reads the others too.
     """
     for line in report.finding_lines:
-        if line.kind == "row":
-            yield from _read_lab_row(line, is_second_pass)
+        if line.kind == "row" and (row_readings := list(_read_lab_row(line, is_second_pass))):
+            yield from row_readings
             continue
-        whole_line_match = get_pattern("lab_line").fullmatch(line.text)
+        whole_line_match = get_pattern("lab_line").fullmatch(line.text.replace("\t", " "))
+        if line.kind == "row" and not (whole_line_match and "\t" not in line.text[: whole_line_match.start("value")]):
+            continue
         pattern = (
             get_pattern("corrected_result")
             if get_pattern("lab_correction").search(line.text)
@@ -382,4 +396,9 @@ def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedCli
 
 
 def _clean_test_name(text: str) -> str:
-    return re.sub(r"(?i)^(?:and|cbc|the)\s+", "", " ".join(text.split())).strip(" .,:;-")[:60]
+    name = re.sub(
+        r"(?i)^(?:(?:and|cbc|the|corrected)\s+)+|\s+(?:from|on|in) an? (?:new|fresh|second) .*",
+        "",
+        " ".join(text.split()),
+    )
+    return name.strip(" .,:;-")[:60]

@@ -302,7 +302,7 @@ def _iter_table_rows(page: Page, text: str, start: int, section: str, group: Sec
 def _is_header_row(cells: Sequence[str]) -> bool:
     """Return True if a table's first row has a known column title and no value."""
     has_value = any(
-        re.search(r":\s*\S|^[<>]?\d+(?:\.\d+)?(?!\d*/)|[A-Z][a-z]{2,8}\.? \d{1,2},? (?:19|20)\d\d", cell)
+        re.search(r":\s*\S|^[<>]?\d+(?:\.\d+)?(?!\d*[/-]\d)|[A-Z][a-z]{2,8}\.? \d{1,2},? (?:19|20)\d\d", cell)
         for cell in cells
     )
     return not has_value and any(cell.lower() in load_clinical_lexicon()["tables"]["header"] for cell in cells)
