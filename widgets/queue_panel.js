@@ -169,10 +169,10 @@ function render({ model, el: root }) {
     el("tbody", {}, rows.map(line)));
 
   const drawHead = () => {
-    const { pending = 0, in_review: opened = 0, deferred = 0, done_today: done = 0, done_by_me: mine = 0 } = model.get("counts");
+    const { pending = 0, in_review: opened = 0, deferred = 0, lost = 0, done_today: done = 0, done_by_me: mine = 0 } = model.get("counts");
     const onlyLooks = model.get("only_looks");
     title.textContent = pending ? `${number(pending)} ${pending === 1 ? "case is" : "cases are"} waiting`
-      : `No cases are waiting for you. ${number(done)} done today.`;
+      : lost ? "No cases can be shown" : `No cases are waiting for you. ${number(done)} done today.`;
     counts.textContent = [
       opened ? `${number(opened)} open now` : "", deferred ? `${number(deferred)} deferred` : "",
       pending ? `${number(done)} done today` : "", mine ? `${number(mine)} by you` : "",
@@ -186,8 +186,11 @@ function render({ model, el: root }) {
     nextButton.hidden = !pending || Boolean(onlyLooks);
     role.textContent = onlyLooks;
     role.hidden = !onlyLooks;
-    notice.textContent = model.get("notice");
-    notice.hidden = !model.get("notice");
+    const sentences = [lost
+      ? `${number(lost)} ${lost === 1 ? "case is" : "cases are"} missing from this list because files were lost. Ask your administrator to restore them.`
+      : "", model.get("notice")].filter(Boolean);
+    notice.textContent = sentences.join(" ");
+    notice.hidden = !sentences.length;
   };
   const drawTools = () => {
     const view = model.get("view");

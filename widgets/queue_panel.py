@@ -21,8 +21,8 @@ class QueuePanel(ScreenWidget):
         trait=traitlets.Dict(), help="The cases on this page of the list: ``QueueRow`` as dicts, in order."
     )
     counts = traitlets.Dict(
-        help="Numbers of cases: ``pending``, ``in_review``, ``deferred``, ``done_today``, ``done_by_me``, ``drawn``: "
-        "audits and samples that wait for the reviewer."
+        help="Numbers of cases: ``pending``, ``in_review``, ``deferred``, ``lost``, ``done_today``, ``done_by_me``, "
+        "``drawn``: audits and samples that wait for the reviewer."
     )
     facets = traitlets.Dict(help="The values to choose from for each filter, with the number of cases of each value.")
     view = traitlets.Dict(help="The ``QueueQuery`` to which the list belongs, as a dict.")
@@ -51,7 +51,7 @@ class QueuePanel(ScreenWidget):
             rows=list(page_fields["rows"]),
             counts={
                 count_name: page_fields[count_name]
-                for count_name in ("pending", "in_review", "deferred", "done_today", "done_by_me", "drawn")
+                for count_name in ("pending", "in_review", "deferred", "lost", "done_today", "done_by_me", "drawn")
             },
             facets=page_fields["facets"],
             view=page_fields["view"],

@@ -23,6 +23,7 @@ _DIFFERENTIATION_WORDS = {
 }
 
 
+_POLARITY_SIGNS = {"plus": "positive", "minus": "negative"}
 _COMPARISON_SYMBOLS = {"over": ">", "more than": ">", "under": "<", "less than": "<", "about": "~"}
 
 
@@ -139,7 +140,8 @@ def normalise_marker_result(text: str) -> str | None:
     """
     polarity = get_pattern("polarity").search(text)
     score, percent = get_pattern("stain_score").search(text), get_pattern("percent").search(text)
-    polarity_word = (polarity.lastgroup or "").replace("sign", "positive").replace("_", " ") if polarity else None
+    group = polarity.lastgroup or "" if polarity else ""
+    polarity_word = _POLARITY_SIGNS.get(group, group.replace("_", " "))
     share = None
     if percent:
         comparison = " ".join((percent["sign"] or "").lower().split())

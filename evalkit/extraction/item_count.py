@@ -533,16 +533,21 @@ def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: F
         and all(item.role != PRESENT for item in matches)
     ):
         return f"The report prints {shown_value} on page {matches[0].page} only as {matches[0].role}"
-    bare_value = _get_pattern("range_or_flag").sub("", value.value or "")
-    has_unit, has_power = (_get_pattern(name).search(bare_value) is not None for name in ("unit", "power"))
     if kind == "laboratory" and (
-        item := next(
-            (item for item in matches if not has_unit or (_get_pattern("power").search(item.text) and not has_power)),
-            None,
-        )
+        item := next((item for item in matches if _lacks_unit(value.value or "", item)), None)
     ):
         return f'The value {shown_value} has not the unit of "{_shorten(item.text)}" on page {item.page}'
     return ""
+
+
+def _lacks_unit(value: str, item: CountedItem) -> bool:
+    """Return True if a value has no unit, or not the power of ten that the page prints."""
+    bare_value = _get_pattern("range_or_flag").sub("", value)
+    needs_unit, needs_power = not _get_pattern("unitless").search(item.name), _get_pattern("power").search(item.text)
+    return any(
+        needed and not _get_pattern(name).search(bare_value)
+        for name, needed in (("unit", needs_unit), ("power", needs_power))
+    )
 
 
 def _has_side_of_its_own(items: Sequence[CountedItem], text: str) -> bool:

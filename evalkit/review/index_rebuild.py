@@ -185,8 +185,9 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
     """Open the index of an output folder, after it was made to agree with the files.
 
     The files are the truth: a database that is new, empty or older than the files is rebuilt or corrected, and a
-    warning says so in counts; ``lost_case_ids`` of the index are cases whose packets are missing. With ``read_only`` that is done in memory, and nothing in the folder changes. UsageError;
-    StoreError if the database cannot be used, is damaged or is of another folder, or if a file cannot be read.
+    warning says so in counts; ``lost_case_ids`` of the index are cases whose packets are missing. With ``read_only`` that
+    is done in memory, and nothing in the folder changes. UsageError; StoreError if the database cannot be used, is damaged
+    or is of another folder, or if a file cannot be read.
     """
     index = OutputIndex(output_folder, read_only=read_only)
     try:

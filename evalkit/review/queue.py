@@ -178,6 +178,8 @@ class QueuePage:
     """Number of cases that this reviewer closed since midnight."""
     deferred: int = 0
     """Number of deferred cases."""
+    lost: int = 0
+    """Number of cases that cannot be listed, because their packets are missing."""
     matching: int = 0
     """Number of cases on all pages: those that match search and filters, and the audits and samples among them."""
     facets: FacetCounts = field(default_factory=dict)

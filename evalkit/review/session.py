@@ -237,6 +237,7 @@ class ReviewSession:
             done_today=self._index.count_closed_cases(since=midnight),
             done_by_me=self._index.count_closed_cases(since=midnight, reviewer=reviewer),
             deferred=counts.get("deferred", 0),
+            lost=len(self._index.lost_case_ids),
             matching=queue_list.length,
             facets=queue_list.facets,
             view=replace(queue_list.query, page=page),

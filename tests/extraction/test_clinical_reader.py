@@ -188,6 +188,7 @@ def test_stains_in_a_sentence() -> None:
             "The cells express CD20 and CD5; they lack CD10.",
             {"CD20": "positive", "CD5": "positive", "CD10": "negative"},
         ),
+        ("CD20 (+), CD10 (-), cyclin D1 (-).", {"CD20": "positive", "CD10": "negative", "cyclin D1": "negative"}),
         ("CD3 is negative. Background T cells are positive for CD3.", {"CD3": "negative"}),
     ],
 )

@@ -283,6 +283,12 @@ def test_a_lost_unit_is_doubted() -> None:
     assert list_doubted(text, values, "lab-report") == ["labValues.Hematocrit"]
 
 
+def test_a_test_without_units_lacks_none() -> None:
+    text = "pH\t6.0\t\t5.0-8.0\nCreatinine\t88\t\t45-84"
+    values = {"labValues.pH": "6.0 (5.0-8.0)", "labValues.Creatinine": "88 (45-84)"}
+    assert list_doubted(text, values, "lab-report") == ["labValues.Creatinine"]
+
+
 def test_a_birth_date_is_no_date_of_the_report() -> None:
     roles = {item.text: item.role for item in count("DOB: 03/04/1961\nReported: 5 May 2024\nBorn 2 June 1950", "date")}
     assert roles == {"03/04/1961": "birth", "5 May 2024": "present", "2 June 1950": "birth"}
@@ -499,6 +505,8 @@ def test_a_core_of_higher_grade_contradicts_the_overall_grade() -> None:
         ("genomics", "-- lower part of the table not legible on this copy --"),
         ("radiology", "Scan incomplete: sheet 2 missing"),
         ("lab-report", "Iron studies - PRELIMINARY REPORT, more will follow"),
+        ("radiology", "Stone of the ureter ... [text lost]"),
+        ("pathology", "The labels name two different patients; identity is being checked."),
     ],
 )
 def test_a_notice_of_lost_or_open_text_is_asked_about(template: str, text: str) -> None:
@@ -563,6 +571,8 @@ def test_an_addition_to_an_imaging_report_is_asked_about(text: str, *, asked: bo
         "The potassium cannot be relied upon.",
         "Please repeat with a fresh sample.",
         "The zinc was mistyped; please read 12.0 umol/L.",
+        "Potassium\tsee note\t\tmmol/L",
+        "Amended at 10:00: the chloride was 101 mmol/L, not 110 mmol/L.",
     ],
 )
 def test_an_open_or_damaged_result_is_asked_about(row: str) -> None:

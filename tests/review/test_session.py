@@ -607,3 +607,11 @@ def test_a_reopened_case_has_the_whole_answer(build: Any, workspace: Any, open_t
     assert case.draft.segment_notes == {1: "stamp unreadable"}
     second = lee.submit_review("doc2_6", case.draft).review
     assert (second.after, second.vouched, second.segment_flags) == (first.after, first.vouched, first.segment_flags)
+
+
+def test_lost_packets_are_counted_in_the_queue(build: Any, workspace: Any, open_tab: Any) -> None:
+    workspace.publish(build.single("Other"), [build.issue()], doc_id="a")
+    case_id = workspace.publish(build.single("Other"), [build.issue()], doc_id="b").case_id
+    assert open_tab("dr_lee").load_queue_page().lost == 0
+    (workspace.root / f"sme_packets/sme_packet_{case_id}.json").unlink()
+    assert open_tab("dr_kim").load_queue_page().lost == 1
