@@ -291,8 +291,8 @@ def find_unused_sums(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     explained = {abs(value) for value in _compute_known_sums(applied)}
     for each in unused:
         is_met = each.amount.value in explained
-        is_total = each.kind in ("in", "out") and (is_met or has_word(each.label, "sum", "total"))
-        if is_total or each.kind in ("opening", "closing"):
+        is_whole = each.kind in ("in", "out") and (is_met or has_word(each.label, "sum", "total"))
+        if is_whole or each.kind in ("opening", "closing"):
             yield TemplateFinding(
                 "medium" if is_met else "high", "reconciliation_strategy",
                 f"{'a printed sum is not used' if is_met else 'the transactions do not make a printed sum that is not used'}: {_SUM_NAMES[each.kind]}",

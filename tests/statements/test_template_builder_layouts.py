@@ -9,6 +9,7 @@ import pytest
 
 from evalkit.documents.readers import read_document
 from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.audit_comparison import find_unused_sums
 from evalkit.statements.template_builder import build_draft_template
 
 Cells = list[tuple[float, str]]
@@ -246,3 +247,21 @@ def test_without_a_header_and_without_sums(tmp_path: Path) -> None:
     assert [str(one.amount) for one in made.statement.transactions] == ["500.00", "-1020.00", "-4.50", "1500.00"]
     assert made.reconciliation.checks == ()
     assert not made.reconciliation.has_only_met_checks  # nothing speaks for it
+
+
+REFERENCES_AND_A_TURNOVER: list[str | Cells] = [
+    "Marble Private Bank", "Account statement   Period: 01 Jan 2024 - 31 Jan 2024", "",
+    [(50, "Date"), (110, "Reference"), (190, "Details"), (-400, "Debit"), (-470, "Credit"), (-550, "Balance")],
+    [(190, "Balance at 31-Dec-23"), (-550, "1,000.00")],
+    [(50, "03-Jan-24"), (110, "FT385257608"), (190, "RENT"), (-400, "200.00"), (-550, "800.00")],
+    [(50, "09-Jan-24"), (110, "FT920449495"), (190, "SHOP"), (-400, "50.00"), (-550, "750.00")],
+    [(50, "15-Jan-24"), (110, "FT521227407"), (190, "SALARY"), (-470, "800.00"), (-550, "1,550.00")],
+    [(50, "16-Jan-24"), (110, "FT161400798"), (190, "REFUND"), (-470, "100.00"), (-550, "1,650.00")],
+    [(190, "Turnover"), (-400, "250.00"), (-470, "900.00")], [(190, "Balance at 31-Jan-24"), (-550, "1,650.00")],
+]  # fmt: skip
+
+
+def test_references_and_totals_of_any_label_are_no_rows(tmp_path: Path) -> None:
+    made = drawn(tmp_path, REFERENCES_AND_A_TURNOVER)
+    assert [one.description for one in made.statement.transactions] == ["RENT", "SHOP", "SALARY", "REFUND"]
+    assert [finding.message for finding in find_unused_sums(made)] == []
