@@ -49,6 +49,8 @@ _CODE_DISTANCE = 0.03
 _DATE_ZONE = 0.2
 #: Largest distance of a row without a date from the row above it, in heights of a line.
 _MAX_ROW_DISTANCE = 10
+#: Number of pairs of rows up to which they do not show whether a statement has rows without a date.
+_MAX_UNTOLD_PAIRS = 2
 #: Lines above a row that may belong to the header of its table.
 _MAX_HEADER_LINES = 5
 _DASHES = str.maketrans("−–—‐‑’\u00a0", "-----' ")
@@ -480,7 +482,8 @@ class _Auditor:
     def _mark_rows(self) -> None:
         """Mark the rows of the table.
 
-        They are dated lines, and lines between them with amounts in the columns of dated rows.
+        They are dated lines, and lines between them with amounts in the columns of dated rows. A line below the last
+        dated one is a row only if undated rows stand above dated ones too: else it may be a total of any name.
         """
         for line in self._lines:
             line.is_row = self._is_dated_row(line) and any(
@@ -495,13 +498,17 @@ class _Auditor:
             )
             line.is_row = (
                 above is not None
-                and above.line.page_number == line.line.page_number
-                and line.line.deskewed_center_y - above.line.deskewed_center_y < _MAX_ROW_DISTANCE * line.line.height
+                and _is_near(above, line)
                 and (above.is_row or self._is_lone_date(above) or has_word(above.text, "sum", "carried"))
                 and _classify_sum(line.text) not in ("opening", "closing", "carried")
                 and not has_word(line.text, "sum", "total")
                 and (any(map(str.isalpha, line.text)) or self._is_lone_date(above))
             )
+        pairs = list(pairwise(line for line in self._lines if line.is_row))
+        has_undated = any(below.dates and not row.dates and _is_near(row, below) for row, below in pairs)
+        if len(pairs) > _MAX_UNTOLD_PAIRS and not has_undated:
+            for above, row in pairs:
+                row.is_row = bool(row.dates) or not (above.dates or not above.is_row)
 
     def _is_lone_date(self, line: _ScannedLine) -> bool:
         return (
@@ -665,6 +672,14 @@ class _Auditor:
         ]
         text = " ".join(between)
         return len(between) <= 2 and not has_word(text, "date", "due") and not has_word(text, "date", "statement")
+
+
+def _is_near(above: _ScannedLine, below: _ScannedLine) -> bool:
+    """Return True if two lines are no further apart than two rows of a table."""
+    return (
+        above.line.page_number == below.line.page_number
+        and below.line.deskewed_center_y - above.line.deskewed_center_y < _MAX_ROW_DISTANCE * below.line.height
+    )
 
 
 def _mark_text_first(lines: Sequence[_ScannedLine]) -> None:

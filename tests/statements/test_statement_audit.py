@@ -44,6 +44,21 @@ Datum       Omschrijving               Bedrag    Af/Bij
 15 Apr      TRANSFER             -50.00
 New balance   60.00
 """, "-+"),
+    "unmarked amounts above a line that counts them, which alone has a mark": ("""Example Depot
+Statement date 30 April 2024
+Date        Entry                Amount
+02 Apr      SHOP                  10.00
+15 Apr      RETURN                50.00
+21 Apr      TOLL                   3.00
+3 items                           37.00-
+""", "000"),
+    "marks on entries without a date of their own": ("""Example Depot
+Statement date 30 April 2024
+Date        Entry                Amount
+02 Apr      SHOP                  10.00
+            RETURN                50.00-
+21 Apr      TOLL                   3.00
+""", "+-+"),
     "headings": ("""Example Card   Credit card
 Statement date 30 April 2024
 Payments
