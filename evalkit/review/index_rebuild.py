@@ -146,7 +146,7 @@ class IndexDifferences:
                 for name, (noun, what) in _COUNTED_DIFFERENCES.items()
                 if getattr(self, name)
             ]
-            text = f"the index did not agree with the folder and was corrected: {', '.join(counts)}"
+            text = f"the index did not agree with the folder, whose files count: {', '.join(counts)}"
         lost_folders = [
             f"{folder}/"
             for folder, lost in ((PACKETS_FOLDER, self.lost_cases), (RESULTS_FOLDER, self.lost_results))
@@ -176,7 +176,7 @@ _COUNTED_DIFFERENCES = {
     "unindexed_cases": ("packet", "had no case in the index"),
     "lost_cases": ("case", "had no packet and cannot be listed"),
     "unindexed_results": ("result", "had no document in the index"),
-    "lost_results": ("document", "has no result file and cannot be shown"),
+    "lost_results": ("document", "had no result file and cannot be shown"),
     "unindexed_reviews": ("case", "had a newer review than the index knew"),
 }
 
