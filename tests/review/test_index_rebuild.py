@@ -256,7 +256,7 @@ def test_lost_result_is_told_and_its_row_is_kept(settled_desk: Workspace, caplog
     for _ in range(2):
         caplog.clear()
         list_rows(settled_desk, read_only=False)
-        assert "1 document has no result file" in caplog.text
+        assert "1 document had no result file" in caplog.text
         assert "Restore results/" in caplog.text
     assert CASES[4] in settled_desk.index.map_decisions_by_doc_id()
 
