@@ -541,7 +541,7 @@ def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: F
 
 
 def _lacks_unit(value: str, item: CountedItem) -> bool:
-    """Return True if a value has no unit, or not the power of ten that the page prints."""
+    """Return True if a value lacks its unit, or the power of ten that the page prints."""
     bare_value = _get_pattern("range_or_flag").sub("", value)
     needs_unit, needs_power = not _get_pattern("unitless").search(item.name), _get_pattern("power").search(item.text)
     return any(

@@ -643,7 +643,10 @@ class ReviewSession:
         return self._last_submission is not None
 
     def forget_last_submission(self) -> None:
-        """Drop the draft of the last submission, which holds words of its document; it can no longer be undone."""
+        """Drop the last submission's draft, after which it can no longer be undone.
+
+        The draft holds words of its document.
+        """
         self._last_submission = None
 
     def undo_last_submission_and_get_case_id(self) -> str:

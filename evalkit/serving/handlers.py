@@ -247,7 +247,10 @@ class LogoutHandler(LoginFormHandler):
 
     @allow_unauthenticated
     async def post(self) -> None:
-        """Log out; a link or a form of another site cannot, because it does not know the page's XSRF token."""
+        """Log out.
+
+        A link or a form of another site cannot, because it does not know the page's XSRF token.
+        """
         reviewer = self.current_user
         self.reviewer_identity.end_session_and_clear_cookie(self)  # first, so that no page opens while kernels end
         if reviewer is not None:

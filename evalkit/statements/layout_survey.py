@@ -690,7 +690,7 @@ def _find_reference_columns(
 def _find_place_columns(
     row_dates: Sequence[DateOrAmount], header_lines: Sequence[TextLine], right_limit: float
 ) -> Iterator[AlignedColumn]:
-    """Find the columns of towns, and of references beside descriptions, left of the amounts by their titles."""
+    """Find columns of towns and references, left of the amounts, by their titles."""
     titles, patterns = [cell for line in header_lines for cell in line.cells], load_bank_vocabulary().columns
     has_description = any(match_at_line_start(patterns["description"], title.text) for title in titles)
     names = ("place", "reference") if has_description else ("place",)

@@ -322,7 +322,7 @@ class _ScannedLine:
 
     @property
     def is_dated(self) -> bool:
-        """True if the line begins with a date, or with a date behind a short number or a description."""
+        """True if the line's date is first, or behind a short number or a description."""
         return bool(self.dates) and (
             self.is_text_first or sum(word.box[0] < self.dates[0].box[0] for word in self.words) <= 1
         )
@@ -847,7 +847,7 @@ def _find_nearest_range(box: Box, ranges: Sequence[tuple[float, float]]) -> tupl
 
 
 def _split_title(cell: TextLine, ranges: Sequence[tuple[float, float]]) -> list[TextLine]:
-    """Return a title, or its parts if titles of several columns have no gap between them."""
+    """Return a title, or its parts if several columns' titles have no gap between."""
     if sum(_overlap(x, cell.box) > 0 for x in ranges) < 2:
         return [cell]
     words_by_range = group_by(cell.words, lambda word: _find_nearest_range(word.box, ranges))

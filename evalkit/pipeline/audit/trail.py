@@ -151,7 +151,7 @@ def _iterate_folder_events(output_folder: OutputFolder) -> Iterator[AuditEvent]:
 
 
 def _iterate_run_events(output_folder: OutputFolder) -> Iterator[AuditEvent]:
-    """Yield the sessions of runs that ended by themselves: later, nothing changes them."""
+    """Yield the finished sessions of runs, which nothing changes later."""
     for record in read_run_records(output_folder):
         for session in (session for session in record.sessions if session.is_finished):
             yield _create_event(
