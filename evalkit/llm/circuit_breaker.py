@@ -25,8 +25,8 @@ def name_model(model_name: str, message: str) -> str:
 class CircuitBreaker:
     """A gate before a model's calls, which closes while the model's service is down.
 
-    Open (no calls) after some failures in a row; a test question after growing pauses decides when calls go on. If none
-    is answered within ``outage_seconds``, RunStopped: the machine is at fault and no document.
+    Open (no calls) after some failures in a row; a test question after growing pauses decides when calls go on. If one
+    was asked and none is answered within ``outage_seconds``, RunStopped: the machine is at fault and no document.
     """
 
     def __init__(
@@ -72,6 +72,11 @@ class CircuitBreaker:
             self._opened_at, self._failure, self._pause_seconds = time.monotonic(), error, pause_seconds
             self._failed_probes_before = self._failed_probes
 
+    def _has_failed_for_too_long(self, opened_at: float) -> bool:
+        # On a busy machine the first who waits may come late: until a test question failed, nobody knows of an outage.
+        waited_seconds = time.monotonic() - opened_at if self._failed_probes > self._failed_probes_before else 0.0
+        return waited_seconds + self._pause_seconds > self._outage_seconds
+
     async def wait_until_closed(self) -> bool:
         """Wait while open; return True if a test question failed meanwhile.
 
@@ -81,7 +86,7 @@ class CircuitBreaker:
         failed_probes = self._failed_probes_before if self.is_open else self._failed_probes
         async with self._lock:
             while self._opened_at is not None and self._failure is not None:
-                if time.monotonic() + self._pause_seconds - self._opened_at > self._outage_seconds:
+                if self._has_failed_for_too_long(self._opened_at):
                     raise RunStopped(
                         f"{name_model(self._model_name, self._failure.message)}, and takes no calls within {self._outage_seconds:.0f} "
                         "seconds: the run was stopped",
