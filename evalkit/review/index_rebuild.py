@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import PurePath
 from typing import Any, Self, TypeVar
 
-from loky.process_executor import BrokenProcessPool
+from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
 from evalkit.classification.document_result import DocumentFailure
 from evalkit.classification.v5_arbiter import Decision
@@ -50,6 +50,7 @@ from evalkit.store.file_names import NAME_PART_PATTERN
 log = logging.getLogger(__name__)
 
 _IndexRows = list[dict[str, Any]]
+_ReadChunks = Callable[[Callable[[Sequence[str]], _IndexRows], Sequence[Sequence[str]]], Iterator[dict[str, Any]]]
 _Rows = TypeVar("_Rows")
 
 #: Number of results or cases per chunk.
@@ -275,24 +276,20 @@ def _rebuild(
     With ``read_only`` no file is written, and the heads of reviews stay those that the database had.
     """
     result_names = output_folder.list_json_files(RESULTS_FOLDER)
-    # No review may be saved between reading and rebuilding.
+    read_documents = partial(_read_document_rows, output_folder, skips_unreadable=skips_unreadable)
+    read_cases = partial(_read_case_rows, output_folder, read_only=read_only, skips_unreadable=skips_unreadable)
+    # No review may be saved between reading and rebuilding, nor may the processes write files after a failure.
     with nullcontext() if read_only else hold_case_write_lock(output_folder):
-        chunks = [result_names[start : start + _CHUNK_SIZE] for start in range(0, len(result_names), _CHUNK_SIZE)]
-        # Closed under the lock: after a failure, its processes may still be writing files.
-        with (
-            closing(
-                _read_rows_in_parallel(
-                    partial(_read_document_rows, output_folder, skips_unreadable=skips_unreadable), chunks
-                )
-            ) as document_rows,
-            closing(
-                _read_rows_in_parallel(
-                    partial(_read_case_rows, output_folder, read_only=read_only, skips_unreadable=skips_unreadable),
-                    list(_chunk_related_base_cases(list_case_ids_with_packet(output_folder))),
-                )
-            ) as case_rows,
-        ):
-            index.rebuild(document_rows, case_rows, derive_closed_case_rows(output_folder))
+        base_case_chunks = list(_chunk_related_base_cases(list_case_ids_with_packet(output_folder)))
+        with _open_chunk_reader(max(len(base_case_chunks), len(result_names) // _CHUNK_SIZE)) as read_chunks:
+            index.rebuild(
+                read_chunks(read_documents, _chunk(result_names)),
+                read_chunks(read_cases, base_case_chunks),
+                read_chunks(
+                    partial(_read_closing_rows, output_folder),
+                    _chunk(output_folder.list_subfolder_names(REVIEWS_FOLDER)),
+                ),
+            )
         if not read_only:
             index.review_heads.save_missing_or_newer_heads(derive_review_chain_heads(output_folder))
             queue_or_withdraw_attention_checks(
@@ -310,23 +307,36 @@ def _recompute_deferred_statuses(output_folder: OutputFolder, index: OutputIndex
             )
 
 
-def _read_rows_in_parallel(
-    read_chunk: Callable[[Sequence[str]], _IndexRows], chunks: Sequence[Sequence[str]]
-) -> Generator[dict[str, Any], None, None]:
-    """Yield the rows of all chunks in order, read in parallel if there are many."""
-    if len(chunks) < _MIN_PARALLEL_CHUNKS:
-        yield from chain.from_iterable(map(read_chunk, chunks))
-        return
-    try:
+@contextmanager
+def _open_chunk_reader(chunk_count: int) -> Iterator[_ReadChunks]:
+    """Yield what reads the rows of chunks in order: in parallel if there are many, else in this process.
+
+    All reading has ended when the context is left.
+    """
+    process_pool: ProcessPoolExecutor | None = None
+    if chunk_count >= _MIN_PARALLEL_CHUNKS:
         # Two processes per processor, since one of them usually waits for the disk.
-        with create_process_pool(min(2 * (os.cpu_count() or 1), _MAX_WORKERS)) as process_pool:
-            yield from chain.from_iterable(process_pool.map(read_chunk, chunks))
+        process_pool = create_process_pool(min(2 * (os.cpu_count() or 1), _MAX_WORKERS))
+
+    def read_chunks(
+        read_chunk: Callable[[Sequence[str]], _IndexRows], chunks: Sequence[Sequence[str]]
+    ) -> Iterator[dict[str, Any]]:
+        for rows in process_pool.map(read_chunk, chunks) if process_pool else map(read_chunk, chunks):
+            yield from rows
+
+    try:
+        with process_pool or nullcontext():
+            yield read_chunks
     except BrokenProcessPool as error:
         raise StoreError(
             "a process that read the folder was killed; the index is unchanged",
             code="REINDEX-ENDED",
             remedy="Free some memory, and run `evalkit reindex` again.",
         ) from error
+
+
+def _chunk(names: Sequence[str]) -> list[Sequence[str]]:
+    return [names[start : start + _CHUNK_SIZE] for start in range(0, len(names), _CHUNK_SIZE)]
 
 
 def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
@@ -367,6 +377,10 @@ def _read_document_rows(
     output_folder: OutputFolder, result_names: Iterable[str], *, skips_unreadable: bool = False
 ) -> _IndexRows:
     return list(_read_each(partial(_read_document_row, output_folder), result_names, skips_unreadable))
+
+
+def _read_closing_rows(output_folder: OutputFolder, case_ids: Iterable[str]) -> _IndexRows:
+    return list(derive_closed_case_rows(output_folder, case_ids))
 
 
 def _read_each(read: Callable[[str], _Rows], names: Iterable[str], skips_unreadable: bool) -> Iterator[_Rows]:

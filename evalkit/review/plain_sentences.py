@@ -73,9 +73,7 @@ def fill_in(text: str, known: Mapping[str, Any]) -> str:
     """
     filled = ""
     for max_length in _MAX_WORDS_LENGTHS:
-        filled = text.format_map(
-            {name: _shorten(value, 10_000 if name == "finding" else max_length) for name, value in known.items()}
-        )
+        filled = text.format_map(_ShortenedValues(known, max_length))
         filled = filled[:1].upper() + filled[1:]
         if len(filled) <= MAX_SENTENCE_LENGTH:
             break
@@ -89,6 +87,17 @@ def shows_own_words(issue: Issue) -> bool:
     """
     is_unexplained = issue.code == "EXTRACTION-VALUE" and "reading" not in issue.facts
     return issue.origin == "model" or is_unexplained or describe_issue(issue) == issue.message
+
+
+class _ShortenedValues(dict[str, Any]):
+    """Values of which only those that a text names are shortened."""
+
+    def __init__(self, known: Mapping[str, Any], max_length: int) -> None:
+        super().__init__()
+        self._known, self._max_length = known, max_length
+
+    def __missing__(self, name: str) -> str:
+        return _shorten(self._known[name], 10_000 if name == "finding" else self._max_length)
 
 
 def _shorten(value: object, max_length: int) -> str:
