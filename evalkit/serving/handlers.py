@@ -30,7 +30,7 @@ from evalkit.serving.identity import NotOnReviewerRoster
 from evalkit.serving.server_log import request_id
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine
+    from collections.abc import AsyncIterator, Awaitable, Coroutine
 
     from evalkit.serving.connection_limits import LimitedHTTPServer
     from evalkit.serving.health import HealthCheck
@@ -81,6 +81,8 @@ LIBRARY_VERSION = sha256(
 ).hexdigest()[:16]
 _LIBRARY_ADDRESSES = ("fullStaticUrl", "fullLabextensionsUrl")
 _WEBSOCKET_PROTOCOL = "v1.kernel.websocket.jupyter.org"
+#: Beginning of what Voilà sends while it waits for the kernel.
+_HEARTBEAT = "<script>window.voila_heartbeat()"
 _OFFSET_STRUCT = Struct("<Q")
 _MAX_WEBSOCKETS_PER_KERNEL = 3
 #: Maximum number of bytes that wait in the server for a page to read them: about a hundred page images.
@@ -267,6 +269,9 @@ class LogoutHandler(LoginFormHandler):
 class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]  # Voilà has no types
     """Handler of the review page: runs the notebook in a new kernel and renders it."""
 
+    kernel_id = ""
+    """The page's kernel, once the kernel manager starts it."""
+
     @cached_property
     def nonce(self) -> str:
         """Random nonce that allows the page's inline scripts in its security policy."""
@@ -283,10 +288,27 @@ class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]
             "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'"
         )
 
+    @cached_property
+    def trouble(self) -> str:
+        """HTML of what the page shows if it cannot be opened."""
+        return render_plain_page("trouble.html", error_id=self.error_id)
+
+    @override
+    async def get_generator(self, path: str | None = None) -> AsyncIterator[str]:
+        # A kernel that ends before it answers, for want of memory or because its port was taken meanwhile, would leave Voilà
+        # sending heartbeats to a page that waits forever.
+        async for html in super().get_generator(path):
+            yield html
+            if html.startswith(_HEARTBEAT) and not await self.kernel_manager.is_kernel_alive(self.kernel_id):
+                log.error("error %s: the kernel of a page ended before it answered", self.error_id)
+                finish = f'<script nonce="{self.nonce}">window.voila_finish();</script>'
+                yield f"{self.trouble}</div></main>{finish}</body></html>"
+                return
+
 
 def inject_template_context(handler: ReviewPageHandler, notebook: Any, cwd: str) -> None:  # noqa: ARG001 - Voilà's prelaunch_hook
-    """Pass nonce and error id to the page template, and set the XSRF cookie."""
-    notebook.metadata["evalkit"] = {"nonce": handler.nonce, "error_id": handler.error_id}
+    """Pass nonce and the text of a failure to the page template, and set the XSRF cookie."""
+    notebook.metadata["evalkit"] = {"nonce": handler.nonce, "trouble": handler.trouble}
     # Reading the token sets its cookie. Without the cookie, a page could not report its closing and its kernel would stay.
     _ = handler.xsrf_token
 

@@ -11,6 +11,7 @@ from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from jupyter_core.utils import ensure_async
 from jupyter_server import CallContext
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from psutil import Error as NoProcess
@@ -69,6 +70,10 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         """Return True if the kernel runs and this login opened its page."""
         return kernel_id in self and self.session_id_by_kernel_id.get(kernel_id) == session_id
 
+    async def is_kernel_alive(self, kernel_id: str) -> bool:
+        """Return True if the kernel's process runs."""
+        return kernel_id in self and await ensure_async(self.get_kernel(kernel_id).is_alive())
+
     def count_websockets(self, kernel_id: str) -> int:
         """Return the number of open websockets to a kernel."""
         return int(self._kernel_connections.get(kernel_id, 0))
@@ -109,7 +114,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
             self._memory_watch.start()
         if not self._login_watch.is_running():
             self._login_watch.start()
-        kernel_id = str(uuid4())
+        handler.kernel_id = kernel_id = str(uuid4())
         self.session_id_by_kernel_id[kernel_id] = session_id  # a starting kernel counts towards the limits
         try:
             await self.end_kernel_to_make_room(session_id, handler.get_cookie(LEFT_PAGE_COOKIE, ""))

@@ -209,6 +209,7 @@ def _build_config() -> Config:
             "VoilaConfiguration": {
                 "template": "evalkit",
                 "theme": "light",
+                "http_keep_alive_timeout": 2,  # seconds after which it is seen that a starting kernel has ended
                 "allow_template_override": "NO",
                 "allow_theme_override": "NO",
                 "http_header_envs": [REVIEWER_HEADER],

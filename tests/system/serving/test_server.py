@@ -896,6 +896,25 @@ def test_a_notebook_that_fails_shows_an_id_and_hides_the_rest(server: Server) ->
     assert PATIENT not in server.log
 
 
+def test_a_page_whose_kernel_ends_at_its_start_says_so(server: Server) -> None:
+    client = server.client("dr_lee")
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(client.get, "/")
+
+        def end_kernels() -> bool:
+            for kernel in psutil.Process(server.process.pid).children():
+                with suppress(psutil.Error):
+                    kernel.kill()
+            return opening.done()
+
+        assert eventually(end_kernels)
+    answer = opening.result()
+    assert "The review page could not be opened." in answer.text
+    error_id = re.search(r"Error ([0-9a-f]{8})<", answer.text).group(1)
+    assert f"error {error_id}: the kernel of a page ended" in server.log
+    server.open(client)
+
+
 def test_a_fault_of_the_server_is_friendly_too(server: Server) -> None:
     client, roster = server.client("dr_lee"), server.output / "reviewers.json"
     kept = roster.read_bytes()
