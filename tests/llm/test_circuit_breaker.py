@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -27,7 +26,7 @@ def wait(*answers: ModelCallError | None, late_by: float = 0.0, pause_seconds: f
             "gemini:m", probe, outage_seconds=OUTAGE_SECONDS, first_pause_seconds=0.01, max_pause_seconds=0.02
         )
         breaker.open(DOWN, pause_seconds)
-        time.sleep(late_by)
+        await asyncio.sleep(late_by)
         return await breaker.wait_until_closed()
 
     return asyncio.run(wait_at_open_gate())
