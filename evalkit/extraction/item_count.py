@@ -480,7 +480,9 @@ def _is_in_value(item: CountedItem, name: str, value: FieldValue) -> bool:
             return set(_measure(item.text)) <= set(_measure(text))
         case "laboratory":
             tests = [set(re.findall(r"[a-z]{2,}|[a-z]\d*", test.lower())) for test in (item.name, value_name)]
-            return bool(tests[0] & tests[1]) and item.state.strip("<> ") in re.findall(r"\d+(?:\.\d+)?", text)
+            return bool(tests[0] & tests[1]) and item.state.strip("<> ").lower() in re.findall(
+                r"\d+(?:\.\d+)?|[a-z]+", text.lower()
+            )
         case _:
             return not _load_tables().kinds[item.kind].get("is_notice") and item.name in (
                 _squeeze(text) if item.kind in _SECTION_KINDS else item.name

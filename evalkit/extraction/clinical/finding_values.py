@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 
 from evalkit.extraction.clinical.report_statements import (
     GUESSED_CONFIDENCE,
@@ -337,19 +338,31 @@ def read_lab_results(
         if line.kind == "row" and (row_readings := list(_read_lab_row(line, is_second_pass))):
             yield from row_readings
             continue
-        whole_line_match = get_pattern("lab_line").fullmatch(line.text.replace("\t", " "))
-        if line.kind == "row" and not (whole_line_match and "\t" not in line.text[: whole_line_match.start("value")]):
+        entries = list(_iter_lab_entries(line.text.replace("\t", " ")))
+        if line.kind == "row" and not (entries and "\t" not in line.text[: entries[0].start("value")]):
             continue
         pattern = (
             get_pattern("corrected_result")
             if get_pattern("lab_correction").search(line.text)
             else get_pattern("lab_result_with_range")
         )
-        for match in (whole_line_match,) if whole_line_match else pattern.finditer(line.text):
+        for match in entries or pattern.finditer(line.text):
             name = _clean_test_name(match["name"])
-            if name and normalise_lab_result(match["value"]):
+            is_no_test = get_pattern("no_test_name").search(match["name"])
+            if name and not is_no_test and normalise_lab_result(match["value"]):
                 start, end = match.span("value")
                 yield LocatedClinicalValue(line.page, line.start + start, line.start + end, LIKELY_CONFIDENCE, name)
+
+
+def _iter_lab_entries(text: str) -> Iterator[re.Match[str]]:
+    """Find the results that a line of text lists: "AFP 318 ng/mL [<7.0]; LDH 410 U/L"."""
+    starts = [0, *(match.end() for match in get_pattern("lab_entry_end").finditer(text)), len(text)]
+    for start, end in pairwise(starts):
+        entry = text[:end].rstrip(" .;,")
+        for pattern_name in ("lab_line", "lab_word_line"):
+            if match := get_pattern(pattern_name).fullmatch(entry, start):
+                yield match
+                break
 
 
 def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
