@@ -206,7 +206,9 @@ def _build_item(kind: str, page: Page, text: str, reading: _Reading, section_rol
     # A stain, or a margin that is called positive, was not seen with the naked eye.
     # "Negative: S100" is no heading of genes without a variant.
     if section_role in ("gross", "negative") and (
-        kind == "biomarker" or "positive" in text[reading.start : reading.end].lower()
+        kind == "biomarker"
+        or _load_tables().kinds[kind].get("is_notice")
+        or "positive" in text[reading.start : reading.end].lower()
     ):
         section_role = PRESENT
     return CountedItem(
@@ -231,6 +233,7 @@ def _split_statements(text: str) -> list[_Statement]:
             len(line) >= _WRAPPED_LINE
             and not line.rstrip().endswith((".", ":", ";"))
             and not _get_pattern("line_start").match(next_line)
+            and not _load_tables().headings.match(next_line)
         )
         parts += [
             _get_pattern("statement_end").sub("\n", line),

@@ -136,7 +136,9 @@ def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> 
     for line in report.finding_lines:
         text = f"{line.text}\n"
         if (mention := field.mentions.search(text)) and not get_pattern("untold").search(
-            text, mention.start(), min(mention.end() + 60, len(text))
+            text,
+            min(mention.start(), text.find("neither ", max(mention.start() - 80, 0)) % len(text)),
+            min(mention.end() + 60, len(text))
         ):
             return line
     return None
@@ -220,7 +222,7 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
     qualifiers, nouns = (
         "|".join(map(re.escape, sorted(words[key], key=len, reverse=True))) for key in ("before", "nouns")
     )
-    return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[ \n,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
+    return re.compile(rf"(?i)(?<![\w-])(?!type\b)(?:(?:{qualifiers})[ \n,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
 
 
 def _read_measurements(

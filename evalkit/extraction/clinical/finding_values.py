@@ -207,7 +207,10 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
     The second pass also reads history and method sections, and results without a colon or similar sign.
     """
     for line in report.body_lines if is_second_pass else report.finding_lines:
-        if _load_first_marker_words().isdisjoint(re.findall(r"[a-z0-9]+", line.text.lower())):
+        is_stain_section = get_pattern("stain_section").match(line.section)
+        if not (is_stain_section or line.kind == "row") and _load_first_marker_words().isdisjoint(
+            re.findall(r"[a-z0-9]+", line.text.lower())
+        ):
             continue
         if line.kind == "row" and (row_readings := list(_read_marker_row(line))):
             yield from row_readings
@@ -244,10 +247,32 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
                 yield LocatedClinicalValue(line.page, *leading_result, confidence, name, share)
             elif span:
                 yield from (LocatedClinicalValue(line.page, *span, confidence, name) for name in names)
+        if name_matches or is_stain_section:
+            yield from _read_unknown_stains(line, [match for match, _ in name_matches])
         for match in get_pattern("triple_negative").finditer(line.text):
             span = (line.start + match.start(), line.start + match.end())
             yield from (
                 LocatedClinicalValue(line.page, *span, LIKELY_CONFIDENCE, name) for name in ("ER", "PR", "HER2")
+            )
+
+
+def _read_unknown_stains(line: ReportLine, known: Sequence[re.Match[str]]) -> Iterator[LocatedClinicalValue]:
+    """Read stains that the lexicon lacks: in a list behind its result, or as a line's label."""
+    readings: list[tuple[re.Match[str], str, int]] = []
+    for result in get_pattern("stains_of_result").finditer(line.text):
+        for part in re.finditer(r"(?:(?!\sand\s)[^,&])+", result["names"]):
+            if name := get_pattern("listed_stain").fullmatch(part.group()):
+                readings.append((result, name["name"], result.start("names") + part.start() + name.start("name")))
+    if not known and (result := get_pattern("stain_line").fullmatch(line.text)):
+        readings.append((result, result["name"], result.start("name")))
+    for result, text, start in readings:
+        if not any(stain.start() < start + len(text) and start < stain.end() for stain in known):
+            yield LocatedClinicalValue(
+                line.page,
+                line.start + result.start("result"),
+                line.start + result.end("result"),
+                LIKELY_CONFIDENCE,
+                text,
             )
 
 
@@ -273,7 +298,10 @@ def _read_marker_row(line: ReportLine) -> Iterator[LocatedClinicalValue]:
             for name, pattern in _compile_marker_patterns()
             if (m := pattern.match(name_cell.text)) and len(name_cell.text) - m.end() < 14
         ),
-        ("", 0),
+        (name_cell.text, len(name_cell.text))
+        if get_pattern("stain_section").search(f"{line.section} {name_cell.column_header.lower()}")
+        and re.fullmatch(r"[A-Za-z][\w ./-]{1,24}", name_cell.text)
+        else ("", 0),
     )
     result_spans = [
         (cell.start, cell.end)
