@@ -310,7 +310,8 @@ def _build_readings(rule: _Rule, match: re.Match[str], offset: int) -> Iterator[
     else:
         name = _canonicalise_stain(groups["name"] or "") if "name" in groups else rule.name
         end = match.end("state") if groups.get("state") else 0
-        yield _Reading(name, state, offset + match.start(), offset + max(match.end(), end))
+        start = match.end("test") if groups.get("test") else match.start()
+        yield _Reading(name, state, offset + start, offset + max(match.end(), end))
 
 
 @cache_document_text(1_000)

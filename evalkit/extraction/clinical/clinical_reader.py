@@ -138,7 +138,7 @@ def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> 
         if (mention := field.mentions.search(text)) and not get_pattern("untold").search(
             text,
             min(mention.start(), text.find("neither ", max(mention.start() - 80, 0)) % len(text)),
-            min(mention.end() + 60, len(text))
+            min(mention.end() + 60, len(text)),
         ):
             return line
     return None
@@ -222,7 +222,9 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
     qualifiers, nouns = (
         "|".join(map(re.escape, sorted(words[key], key=len, reverse=True))) for key in ("before", "nouns")
     )
-    return re.compile(rf"(?i)(?<![\w-])(?!type\b)(?:(?:{qualifiers})[ \n,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
+    return re.compile(
+        rf"(?i)(?<![\w-])(?!type\b)(?:(?:{qualifiers})[ \n,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])"
+    )
 
 
 def _read_measurements(

@@ -374,7 +374,13 @@ def read_lab_results(
             if get_pattern("lab_correction").search(line.text)
             else get_pattern("lab_result_with_range")
         )
-        for match in entries or pattern.finditer(line.text):
+        listed_spans = [entry.span() for entry in entries]
+        others = [
+            match
+            for match in pattern.finditer(line.text)
+            if not any(start <= match.start("value") < end for start, end in listed_spans)
+        ]
+        for match in [*entries, *others]:
             name = _clean_test_name(match["name"])
             is_no_test = get_pattern("no_test_name").search(match["name"])
             if name and not is_no_test and normalise_lab_result(match["value"]):

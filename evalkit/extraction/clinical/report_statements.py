@@ -253,7 +253,9 @@ def _iter_passages(report: ClinicalReport) -> Iterator[ReportPassage]:
             is_bulleted = bool(get_pattern("bullet").match(line.text))
         own_topic = " ".join((topic, label_match["label"].lower() if label_match else "", *line.column_headers))
         is_gross = line.section.startswith(("gross", "macro"))
-        own_role = StatementRole.GROSS if is_gross else StatementRole.ASIDE if line.group in ("history", "method") else role
+        own_role = (
+            StatementRole.GROSS if is_gross else StatementRole.ASIDE if line.group in ("history", "method") else role
+        )
         pending = ReportPassage(line.page, line.start, line.end, own_topic, own_role)
         if last_label_match:
             topic, is_bulleted = last_label_match["label"].lower(), False
