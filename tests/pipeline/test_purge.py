@@ -434,9 +434,9 @@ def test_a_purge_interrupted_twice_goes_on_with_its_names(
     files, names = open_folder(output), ["quest_cbc", "requisition", OTHER, DOC]
     merge_stored_production_labels(files, {name: {"dominant_type": "Other"} for name in (*names, "a_fifth")})
     monkeypatch.setattr("evalkit.pipeline.purge.deletion._REGISTRY_BATCH_SIZE", batch_size)
+    delete_rows = OutputIndex.delete_document_rows
     for last in (OTHER, DOC):
         with monkeypatch.context() as patch:
-            delete_rows = OutputIndex.delete_document_rows
             patch.setattr(
                 OutputIndex,
                 "delete_document_rows",
