@@ -48,7 +48,7 @@ from evalkit.statements.template_builder import build_draft_template
 from evalkit.statements.template_review_loop import TemplateReviewLoop, TemplateReviewResult
 
 CACHE = ROOT / ".bench" / "statement_shapes"
-HALVES = ("open", "sealed", "third_open", "third_sealed", "fourth_open", "before")
+HALVES = ("open", "sealed", "third_open", "third_sealed", "fourth_open", "fourth_sealed", "before")
 _SECONDS_PER_PAGE = 60
 _GRAVE = ("sign", "date", "amount", "missing row", "extra row")
 
