@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from scipy.stats import multinomial
 import evalkit
 from evalkit.cli.render import render_comparison
 from evalkit.cli.terminal import ConsoleTable
+from evalkit.document_types import use_own_types
 from evalkit.evaluation.run_comparison import CHANGE_COLUMNS, RunComparison, compare_paired_accuracy, compare_studies
 from evalkit.evaluation.study import DocumentRecord
 from evalkit.samples import write_demo_folder
@@ -355,6 +357,27 @@ def test_the_command_prints_json_for_programs(two_runs: tuple[Path, Path, Path])
     assert value["only_a"] == ["clinical_note"]
     assert value["type"]["documents"] == 2
     assert value["segments"]["p_value"] is None
+
+
+@pytest.fixture
+def no_own_types() -> Iterator[None]:
+    use_own_types({})
+    yield
+    use_own_types({})
+
+
+@pytest.mark.usefixtures("no_own_types")
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_truth_may_be_a_type_of_either_folder(
+    two_runs: tuple[Path, Path, Path], tmp_path: Path, order: int
+) -> None:
+    folders = [shutil.copytree(path, tmp_path / path.name) for path in two_runs[:2]]
+    (folders[0] / "own_types.toml").write_text('["Operative Note"]\ndefinition = "A surgeon\'s account."\n')
+    labels_file = tmp_path / "labels.csv"
+    labels_file.write_text("doc_id,dominant_type\nfabricated_quote,Operative Note\nquest_cbc,Other\n")
+    shown = evalkit_command("compare", *folders[::order], "--truth", labels_file)
+    assert shown.returncode == 0, shown.stderr
+    assert "Truths: 2 given" in shown.stdout
 
 
 def test_a_folder_without_results_is_one_line(two_runs: tuple[Path, Path, Path], tmp_path: Path) -> None:
