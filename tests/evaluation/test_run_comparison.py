@@ -215,8 +215,29 @@ def test_who_knows_the_truths_and_which_way_that_leans() -> None:
     assert "3 of the truths come from reviews of A only" in one.comparability_warning
     assert "3 of the truths come from reviews of B only" in mirrored.comparability_warning
     assert compare_studies(a, a).comparability_warning is None
+    assert "escalated" not in one.comparability_warning, "all were accepted, and drawn"
     told = json.loads(json.dumps(one.to_json()))
     assert (told["known_from"], told["leaning"]) == (one.truth_origin_counts, one.comparability_warning)
+
+
+def test_escalated_documents_are_counted_where_they_bias() -> None:
+    a, b = (
+        study(escalated_document("one", truth=known), document("two", truth=known), document("three"))
+        for known in (truth(), None)
+    )
+    assert "and A escalated 1 of these documents" in compare_studies(a, b).comparability_warning
+    assert "and B escalated 1 of these documents" in compare_studies(b, a).comparability_warning
+
+
+def test_documents_that_wait_are_said_to_count_as_wrong() -> None:
+    some = [document(f"drawn{number}", truth=truth(), review_probability=0.5) for number in range(3)]
+    waiting = [escalated_document(f"waits{number}") for number in range(2)]
+    sentence = "2 that must be reviewed and have no known truth count as wrong"
+    for documents, is_told in (([*some, *waiting], True), (some, False)):
+        comparison = compare_studies(study(*documents), study(*documents))
+        assert comparison.to_json()["overall"]["type"]["missing"] == (2 if is_told else 0)
+        lines = [line for line in render_comparison(comparison) if isinstance(line, str)]
+        assert any(line.startswith("Type: ") and line.endswith(sentence) for line in lines) == is_told
 
 
 def test_a_missing_answer_is_never_right() -> None:
