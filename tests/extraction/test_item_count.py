@@ -684,7 +684,7 @@ def test_damaged_or_lost_text_is_noticed(text: str, *, is_gap: bool) -> None:
         ("No acute disease", False),
     ],
 )
-def test_an_impression_that_breaks_off_is_doubted(text: str, *, is_doubted: bool) -> None:
+def test_an_impression_without_its_end_is_doubted(text: str, *, is_doubted: bool) -> None:
     assert list_doubted(f"Impression: {text}", {"impression": text}, "radiology") == ["impression"] * is_doubted
 
 
