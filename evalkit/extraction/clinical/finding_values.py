@@ -258,13 +258,15 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
 
 def _read_unknown_stains(line: ReportLine, known: Sequence[re.Match[str]]) -> Iterator[LocatedClinicalValue]:
     """Read stains that the lexicon lacks: in a list behind its result, or as a line's label."""
-    readings: list[tuple[re.Match[str], str, int]] = []
-    for result in get_pattern("stains_of_result").finditer(line.text):
-        for part in re.finditer(r"(?:(?!\sand\s)[^,&])+", result["names"]):
-            if name := get_pattern("listed_stain").fullmatch(part.group()):
-                readings.append((result, name["name"], result.start("names") + part.start() + name.start("name")))
-    if not known and (result := get_pattern("stain_line").fullmatch(line.text)):
-        readings.append((result, result["name"], result.start("name")))
+    readings = [
+        (result, name["name"], result.start("names") + part.start() + name.start("name"))
+        for result in get_pattern("stains_of_result").finditer(line.text)
+        for part in re.finditer(r"(?:(?!\sand\s)[^,&])+", result["names"])
+        if (name := get_pattern("listed_stain").fullmatch(part.group()))
+    ]
+    if not known:
+        labels = get_pattern("stain_line").finditer(line.text)
+        readings += [(label, label["name"], label.start("name")) for label in labels]
     for result, text, start in readings:
         if not any(stain.start() < start + len(text) and start < stain.end() for stain in known):
             yield LocatedClinicalValue(
