@@ -23,7 +23,7 @@ _DIFFERENTIATION_WORDS = {
 }
 
 
-_POLARITY_SIGNS = {"plus": "positive", "minus": "negative"}
+_POLARITY_SIGNS = {"plus": "positive", "stained": "positive", "minus": "negative"}
 _COMPARISON_SYMBOLS = {"over": ">", "more than": ">", "under": "<", "less than": "<", "about": "~"}
 
 
@@ -159,10 +159,13 @@ def normalise_stage(text: str) -> str | None:
     """
     match = get_pattern("tnm_stage").search(text)
     if match:
-        prefix = match["prefix"]
-        nodes = match["n"] and f"{prefix}N{match['n']}{_remove_whitespace(match['nodes'] or '')}"
-        metastases = match["m"] and f"{'p' if 'pM' in match.group() else ''}M{match['m']}"
-        return " ".join(filter(None, (f"{prefix}T{match['t']}", nodes, metastases)))
+        prefix = match["prefix"].lower()
+        tumor, nodes, metastases = (
+            (match[part] or "").lower().replace("x", "X") for part in "tnm"
+        )
+        nodes = nodes and f"{prefix}N{nodes}{_remove_whitespace(match['nodes'] or '')}"
+        metastases = metastases and f"{'p' if 'pm' in match.group().lower() else ''}M{metastases}"
+        return " ".join(filter(None, (f"{prefix}T{tumor}", nodes, metastases)))
     group = get_pattern("stage_group").search(text)
     return f"Stage {group['group'].upper()}" if group else None
 

@@ -640,6 +640,8 @@ def _find_contradiction(kind: str, items: Sequence[CountedItem], name: str, valu
         states = {reading.state for reading in own}
         quoted = _read_items(kind, _split_statements(f"{value.quote}\n{value.raw}"))
         own = [reading for reading in quoted if reading.state in states] or quoted or own
+        if len({reading.state for reading in quoted}) == 1 and _get_pattern("replaces").search(value.quote or ""):
+            return None
     for reading in filter(lambda reading: reading.state, own):
         is_number = reading.state[:1].isdigit()
         opposites = table.get("conflicts", {}).get(reading.state) or table.get("conflicts", {}).get("*", ())
