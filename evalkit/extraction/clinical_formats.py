@@ -23,7 +23,7 @@ _DIFFERENTIATION_WORDS = {
 }
 
 
-_POLARITY_SIGNS = {"plus": "positive", "stained": "positive", "minus": "negative"}
+_POLARITY_SIGNS = {"allred_high": "positive", "allred_low": "negative", "plus": "positive", "stained": "positive", "minus": "negative"}
 _COMPARISON_SYMBOLS = {"over": ">", "more than": ">", "under": "<", "less than": "<", "about": "~"}
 
 

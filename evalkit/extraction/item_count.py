@@ -572,6 +572,17 @@ def _has_side_of_its_own(items: Sequence[CountedItem], text: str) -> bool:
     )
 
 
+def _says_the_contrary(items: Sequence[CountedItem], text: str) -> bool:
+    """Return True if a text affirms what all other sentences deny, or the reverse."""
+    own = Counter((reading.name, reading.state) for reading in _read_items("finding", _split_statements(text)))
+    rest = Counter((item.name, item.state) for item in items) - own
+    return any(
+        rest[name, opposite] and not rest[name, state] and not own[name, opposite]
+        for name, state in own
+        for opposite in {"seen", "absent"} - {state}
+    )
+
+
 def _is_before_another_date(items: Sequence[CountedItem], date: str) -> bool:
     # The day may be first, as in 03/04/2024.
     return any(
@@ -622,6 +633,7 @@ def _has_contradicted_flag(_items: Sequence[CountedItem], text: str) -> bool:
 _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
     "promise": lambda _items, text: bool(_read_items("promise", _split_statements(text))),
     "side": _has_side_of_its_own,
+    "finding": _says_the_contrary,
     "added_date": _is_before_another_date,
     "headline": lambda items, _text: {"none", "found"} <= {item.state for item in items if item.role == PRESENT},
     "variant": _is_impossible_variant,
