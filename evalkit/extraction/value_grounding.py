@@ -17,6 +17,7 @@ from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.formats import FieldFormat, correct_misread_digits
+from evalkit.extraction.patterns import get_pattern
 from evalkit.grounding.locate import QuoteLocator, find_critical_doubtful_words, find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Agent, Issue, IssueSeverity, QuoteVerdict
@@ -72,7 +73,7 @@ def ground_claim(
 def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence[tuple[Page, int, int]]) -> FieldValue:
     value, (first_page, start, end) = claim.value or "", places[0]
     raw = "\n".join(page.text[start:end] for page, start, end in places)
-    normal_value = field.normalise(raw) if field.format not in _PLAIN_FORMATS else None
+    normal_value = normalise_on_page(field, raw, first_page) if field.format not in _PLAIN_FORMATS else None
     stored_value = normal_value or field.normalise(value) or " ".join(value.split())
     doubtful_words = [word for place in places for word in find_critical_doubtful_words(*place)]
     second_raw = raw
@@ -89,6 +90,22 @@ def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence
         boxes=tuple(box for page, start, end in places for box in find_boxes_of_text_span(page, start, end)),
         confidence=claim.confidence,
     )
+
+
+def has_day_first(text: str) -> bool:
+    """Return True if a text has a date that is only possible with the day first, and none with the month first."""
+    return (
+        get_pattern("day_first_number").search(text) is not None
+        and get_pattern("month_first_number").search(text) is None
+    )
+
+
+def normalise_on_page(field: TemplateField, text: str, page: Page) -> str | None:
+    """Normalise a field's text; the order of day and month is that of the page's other dates."""
+    value = field.normalise(text)
+    if value and field.format == "date" and get_pattern("either_order").fullmatch(text) and has_day_first(page.text):
+        return f"{value[:4]}-{value[8:]}-{value[5:7]}"
+    return value
 
 
 def _find_entry_line_places(

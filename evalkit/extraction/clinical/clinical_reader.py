@@ -39,6 +39,7 @@ from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportL
 from evalkit.extraction.clinical.variants import is_own_finding, read_genes, read_variants
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.patterns import get_pattern
+from evalkit.extraction.value_grounding import has_day_first, normalise_on_page
 from evalkit.grounding.critical_terms import DifferenceKind
 from evalkit.grounding.omitted_context import find_omitted_context
 
@@ -345,7 +346,7 @@ def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bo
     """Read dates with a label of the field, in the order of the labels.
 
     A date of the letterhead comes last. A label is the whole text between the previous column or date and this one, or
-    it begins that text: "Reported by". A date whose day and month cannot be told apart is left out if other dates of
+    it begins that text: "Reported by". A date whose day and month cannot be told apart is left out if other pages of
     the report have the day first, and so are dates with labels that come after its own.
     """
     labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
@@ -353,20 +354,26 @@ def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bo
     ranked_readings: list[tuple[tuple[int, int], LocatedClinicalValue]] = []
     last_rank = len(labels)
     letterhead = [*report.body_lines[:8]]
-    for line in (*(line for line in report.body_lines if line.group != "history"), *report.furniture_lines):
+    for line in (*report.body_lines, *report.furniture_lines):
         label_start = line.start
         for match in get_pattern("printed_date").finditer(line.page.text, line.start, line.end):
             label = _find_date_label(line, label_start, match.start())
             label_start = match.end()
+            if line.group == "history" and label not in labels:
+                continue
             rank = next((rank for rank, name in enumerate(labels) if _is_date_label(label, name)), None)
             if rank is None and get_pattern("report_date_label").match(label):
                 rank = labels.index("date")
             if rank is None and line in letterhead and not get_pattern("other_date_word").search(f"{label} "):
                 rank = len(labels)
-            is_unclear = is_day_first and get_pattern("either_order").fullmatch(match.group())
+            is_unclear = (
+                is_day_first
+                and get_pattern("either_order").fullmatch(match.group())
+                and not has_day_first(line.page.text)
+            )
             if rank is not None and is_unclear:
                 last_rank = min(last_rank, rank)
-            elif rank is not None and (date := field.normalise(match.group())):
+            elif rank is not None and (date := normalise_on_page(field, match.group(), line.page)):
                 confidence = GUESSED_CONFIDENCE if is_second_pass else SURE_CONFIDENCE
                 ranked_readings.append(
                     (
