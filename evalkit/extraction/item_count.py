@@ -451,6 +451,9 @@ def _list_unread_items(kind: str, items: Sequence[CountedItem], values: Mapping[
         ]
         if present and not any(_is_in_value(item, name, value) for item in group for name, value in values.items()):
             unread.setdefault(_make_key(present[0]), present[0])
+    if kind == "sheets":
+        numbers = [int(item.name) for item in items]
+        return [item for item in items[-1:] if 1 in numbers and max(numbers) < int(item.state)]
     if kind == "announcement":
         return [item for item in unread.values() if int(item.state) > len(values)]
     return list(unread.values())
