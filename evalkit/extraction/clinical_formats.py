@@ -23,7 +23,13 @@ _DIFFERENTIATION_WORDS = {
 }
 
 
-_POLARITY_SIGNS = {"allred_high": "positive", "allred_low": "negative", "plus": "positive", "stained": "positive", "minus": "negative"}
+_POLARITY_SIGNS = {
+    "allred_high": "positive",
+    "allred_low": "negative",
+    "plus": "positive",
+    "stained": "positive",
+    "minus": "negative",
+}
 _COMPARISON_SYMBOLS = {"over": ">", "more than": ">", "under": "<", "less than": "<", "about": "~"}
 
 
@@ -160,9 +166,7 @@ def normalise_stage(text: str) -> str | None:
     match = get_pattern("tnm_stage").search(text)
     if match:
         prefix = match["prefix"].lower()
-        tumor, nodes, metastases = (
-            (match[part] or "").lower().replace("x", "X") for part in "tnm"
-        )
+        tumor, nodes, metastases = ((match[part] or "").lower().replace("x", "X") for part in "tnm")
         nodes = nodes and f"{prefix}N{nodes}{_remove_whitespace(match['nodes'] or '')}"
         metastases = metastases and f"{'p' if 'pm' in match.group().lower() else ''}M{metastases}"
         return " ".join(filter(None, (f"{prefix}T{tumor}", nodes, metastases)))

@@ -12,6 +12,7 @@ from evalkit.documents.bundle import Block
 from evalkit.extraction.clinical.clinical_reader import find_field_values, find_line_mentioning_field
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.field_template import get_field_template
+from evalkit.extraction.value_grounding import normalise_on_page
 
 
 def values(kind: str, name: str, report: ClinicalReport, *, again: bool = False) -> dict[str, str] | list[str]:
@@ -132,7 +133,7 @@ NOT_THERE = [
     ("pathology", "grade", "Histologic grade: Not specified."),
     ("pathology", "margins", "The margins are inked blue."),
     ("pathology", "date", "Date of birth: 01.01.1901"),
-    ("pathology", "date", "Born: 29/03/1973\nReport date: 04/03/2024"),  # the 3rd of April, or the 4th of March
+    ("pathology", "date", "Born: 29/03/1973\nSeen: 03/29/2024\nReport date: 04/03/2024"),  # either order is printed
     ("genomics", "msiStatus", "Method: MSI-H is called where 20 % of loci are unstable."),
     ("genomics", "institution", "Clinic: Windsor Regional"),
     ("pathology", "institution", "Please consult the Department of Pathology."),
@@ -351,9 +352,20 @@ def test_a_result_before_a_list_of_stains_is_of_each(text: str, stains: dict[str
     assert values("pathology", "ihcMarkers", report) == stains
 
 
-def test_an_undivided_date_hides_dates_of_later_labels() -> None:
-    text = "Nephrectomy 24/11/2023; received 24/11/2023; report authorised 05/12/2023"
-    assert values("pathology", "date", ClinicalReport(document(text).pages)) == []
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("Born: 29/03/1973\nReport date: 04/03/2024", "2024-03-04"),
+        ("Nephrectomy 24/11/2023; received 24/11/2023; report authorised 05/12/2023", "2023-12-05"),
+        ("Taken 11/24/2023; report authorised 05/12/2023", "2023-05-12"),
+    ],
+)
+def test_the_other_dates_of_a_page_tell_day_from_month(text: str, day: str) -> None:
+    page = document(text).pages[0]
+    field = get_field_template("pathology").get_field("date")
+    assert field
+    (reading, *_) = find_field_values(field, ClinicalReport([page]))
+    assert normalise_on_page(field, reading.text, page) == day
 
 
 def test_the_latest_unlabelled_date_of_a_letterhead_counts() -> None:
@@ -374,6 +386,7 @@ def test_laboratory_results_listed_in_a_line() -> None:
     text = "INR 1.1 [0.9-1.2]; D-dimer 0.31 mg/L FEU [< 0.50]; Fibrinogen 5.2 g/L [2.0-4.0] *. Lactate on 3 May 2024: 2.2 mmol/L."
     assert values("lab-report", "labValues", ClinicalReport(document(text).pages)) == {
         "INR": "1.1 (0.9-1.2)",
+        "D-dimer": "0.31 mg/L (< 0.50)",
         "Fibrinogen": "5.2 * g/L (2.0-4.0)",
     }
 
@@ -423,3 +436,36 @@ def test_a_tumor_name_is_not_cut_before_its_features() -> None:
     assert values("pathology", "histology", ClinicalReport(document(text).pages)) == [
         "Adenocarcinoma with neuroendocrine differentiation"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "stains"),
+    [
+        ("The cells stain for CD20 and PAX5. There is no staining for CD10, CD5 or TdT.", {"CD20": "positive", "PAX5": "positive", "CD10": "negative", "CD5": "negative", "TdT": "negative"}),
+        ("MMR: no loss of MLH1, PMS2 or MSH6.", {"MLH1": "retained", "PMS2": "retained", "MSH6": "retained"}),
+        ("ER: Allred 7/8. PR: Allred score 2/8.", {"ER": "positive", "PR": "negative"}),
+        ("synaptophysin diffuse +", {"synaptophysin": "positive"}),
+    ],
+)  # fmt: skip
+def test_stains_in_other_words(text: str, stains: dict[str, str]) -> None:
+    assert values("pathology", "ihcMarkers", ClinicalReport(document(text).pages)) == stains
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "text", "value"),
+    [
+        ("pathology", "stage", "STAGE: PT3B PN1", "pT3b pN1"),
+        ("pathology", "grade", "LEFT: GLEASON 3+4=7. OVERALL: GLEASON 4+4=8, WORST CORE.", "Gleason 4+4=8"),
+        ("pathology", "histology", "Diffuse large B-cell lymphoma. Carcinoma and melanoma are excluded.", "Diffuse large B-cell lymphoma"),
+        ("pathology", "margins", "MARGINS: RADIAL NEGATIVE, 8 MM. P16: BLOCK POSITIVE.", "negative, 8 mm"),
+        ("pathology", "tumorSize", "The size was typed as 5.1 cm. Tumor size 1.5 cm.", "1.5 cm"),
+        ("genomics", "msiStatus", "Microsatellites: stable", "MSS"),
+    ],
+)  # fmt: skip
+def test_values_in_other_words(kind: str, name: str, text: str, value: str) -> None:
+    read = values(kind, name, ClinicalReport(document(text).pages))
+    assert list(read.values() if isinstance(read, dict) else read)[:1] == [value]
+
+
+def test_a_score_in_the_row_of_a_grade_group_is_no_group() -> None:
+    assert "Grade Group 4" not in values("pathology", "grade", rows("Item\tFinding", "Gleason / Grade Group\t4+3=7 / 3"))

@@ -691,3 +691,57 @@ def test_an_impression_without_its_end_is_doubted(text: str, *, is_doubted: bool
 def test_variants_looked_for_and_not_found_are_none() -> None:
     text = "Looked for and not found\nEGFR exon 19 deletion; MET exon 14 skipping."
     assert list_unread(text, {}, "genomics") == []
+
+
+@pytest.mark.parametrize(
+    ("impression", "is_doubted"),
+    [
+        ("Small pneumothorax.", True),
+        ("No pneumothorax.", False),
+        ("Fracture of the rib.", False),
+        ("No fracture.", True),
+    ],
+)
+def test_an_impression_against_all_findings_is_doubted(impression: str, *, is_doubted: bool) -> None:
+    text = f"FINDINGS: No pneumothorax. Displaced fracture of a rib.\nIMPRESSION: {impression}"
+    assert ("impression" in list_doubted(text, {"impression": impression}, "radiology")) is is_doubted
+
+
+@pytest.mark.parametrize(
+    ("text", "is_doubted"),
+    [
+        ("Nodal lymphoma.", True),
+        ("Squamous carcinoma of the lung.", False),
+        ("A lymphoma is excluded.", False),
+        ("History: melanoma of the skin.", False),
+    ],
+)
+def test_a_tumor_of_another_family_doubts_the_diagnosis(text: str, *, is_doubted: bool) -> None:
+    assert list_doubted(text, {"histology": "Adenocarcinoma"}) == ["histology"] * is_doubted
+
+
+@pytest.mark.parametrize(("last", "is_missing"), [("Sheet 2 of 3", True), ("Sheet 3 of 3", False), ("", False)])
+def test_the_last_of_the_counted_pages_is_there(last: str, *, is_missing: bool) -> None:
+    pages = document("Adenocarcinoma.\nSheet 1 of 3" if last else "Adenocarcinoma.\nSheet 3 of 4", last or "x").pages
+    unread = find_unread_items(count_items(pages), {}, get_field_template("pathology"))
+    assert any("pages" in issue.description for issue in unread) is is_missing
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("ERBB2: 11 copies", "mutations"),
+        ("Microsatellite result overleaf", "msiStatus"),
+        ("TMB as given before", "tmb"),
+    ],
+)
+def test_a_mention_that_no_rule_reads_is_counted(text: str, field: str) -> None:
+    assert field in list_unread(text, {}, "genomics")
+
+
+def test_a_grade_that_replaces_another_is_not_contradicted() -> None:
+    page = document("Carcinoma, grade 2.\nThe grade is changed: grade 3.").pages
+    items, template = count_items(page), get_field_template("pathology")
+    value = found_value("3").model_copy(update={"quote": "The grade is changed: grade 3."})
+    assert not find_doubted_values(items, {"grade": value}, template)
+    assert find_doubted_values(items, {"grade": found_value("3")}, template)
