@@ -595,6 +595,13 @@ def _is_before_another_date(items: Sequence[CountedItem], date: str) -> bool:
     )
 
 
+def _has_several_verdicts(items: Sequence[CountedItem], text: str) -> bool:
+    """Return True if a variant is called pathogenic in one place and not in another."""
+    verdicts = {(item.name, item.state) for item in items if item.role == PRESENT}
+    names = Counter(name for name, _ in verdicts if name.lower() in _squeeze(text))
+    return any(count > 1 for count in names.values())
+
+
 def _is_impossible_variant(_items: Sequence[CountedItem], text: str) -> bool:
     """Return True if a variant's changes cannot belong together.
 
@@ -640,6 +647,7 @@ _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
     "added_date": _is_before_another_date,
     "headline": lambda items, _text: {"none", "found"} <= {item.state for item in items if item.role == PRESENT},
     "variant": _is_impossible_variant,
+    "verdict": _has_several_verdicts,
     "laboratory": _has_contradicted_flag,
     **dict.fromkeys(_SECTION_KINDS, lambda _items, text: _get_pattern("cut_end").search(text) is not None),
 }
