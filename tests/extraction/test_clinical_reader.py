@@ -468,4 +468,6 @@ def test_values_in_other_words(kind: str, name: str, text: str, value: str) -> N
 
 
 def test_a_score_in_the_row_of_a_grade_group_is_no_group() -> None:
-    assert "Grade Group 4" not in values("pathology", "grade", rows("Item\tFinding", "Gleason / Grade Group\t4+3=7 / 3"))
+    assert "Grade Group 4" not in values(
+        "pathology", "grade", rows("Item\tFinding", "Gleason / Grade Group\t4+3=7 / 3")
+    )

@@ -745,3 +745,22 @@ def test_a_grade_that_replaces_another_is_not_contradicted() -> None:
     value = found_value("3").model_copy(update={"quote": "The grade is changed: grade 3."})
     assert not find_doubted_values(items, {"grade": value}, template)
     assert find_doubted_values(items, {"grade": found_value("3")}, template)
+
+
+def test_a_negative_of_named_genes_is_no_headline() -> None:
+    text = (
+        "KRAS c.35G>A detected. No BRAF V600E and no NRAS variant was found.\nALK and RET rearrangements: not detected."
+    )
+    assert list_doubted(text, {"mutations.1": "KRAS c.35G>A"}, "genomics") == []
+    assert list_unread(text, {"mutations.1": "KRAS c.35G>A"}, "genomics") == []
+
+
+def test_a_size_without_a_unit_is_counted() -> None:
+    assert list_unread("The liver lesion measures 34 x 28, new.", {}, "radiology") == ["measurements"]
+    assert list_unread("The liver lesion measures 34 x 28 mm.", {"measurements.1": "34 x 28 mm"}, "radiology") == []
+
+
+def test_a_variant_of_two_classes_is_doubted() -> None:
+    text = "BRCA2 c.7007G>A, pathogenic.\nTable: BRCA2 c.7007G>A, benign.\nATM c.1A>G, likely pathogenic."
+    fields = {"mutations.1": "BRCA2 c.7007G>A", "mutations.2": "ATM c.1A>G"}
+    assert list_doubted(text, fields, "genomics") == ["mutations.1"]
