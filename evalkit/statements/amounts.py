@@ -29,7 +29,7 @@ _CURRENCY_PATTERN = rf"(?:(?:{_MARKS['symbols']}|{'|'.join(_MARKS['currencies'].
 _AMOUNT_PATTERN = re.compile(
     rf"(?P<open>\()?\s*(?P<lead>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<inner>[-+])?\s*{_CURRENCY_PATTERN}?"
     rf"(?P<digits>[\d.,'](?:[\d.,' ]*\d)?)\s*(?P<trail>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<behind>[-+])?(?P<close>\))?\s*{_CURRENCY_PATTERN}?"
-    rf"\s*(?P<code>{_CODE_PATTERN})?\.?",
+    rf"\s*(?P<bracket>\()?(?P<code>{_CODE_PATTERN})?\.?(?(bracket)\))",
     re.IGNORECASE,
 )
 #: The digits for letters that OCR confuses with them.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache, cached_property, partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -283,6 +283,11 @@ class StatementAudit:
                 return min(days), max(days)
         # A date without any words, at the head of a letter, is the statement's.
         dated = [max(days) for text, days in resolved if days and (not text or has_word(text, "date", "statement"))]
+        # Without any such date, those with a year count if they are of one time, or a month with its year.
+        others = [max(days) for _, days in resolved if days]
+        if not dated and others and max(others) - min(others) < _LONGEST_PERIOD:
+            dated = others
+        dated = dated or list(islice(filter(None, map(_find_month_end, self.other_lines)), 1))
         return (max(dated) - _LONGEST_PERIOD, max(dated)) if dated else None
 
     def _resolve_header_date(
@@ -458,7 +463,7 @@ class _Auditor:
             or not any(_measure_gap(amount.box, word.box) < _CODE_DISTANCE for amount in scanned.amounts)
         ]
         for word in list(scanned.words):
-            code = word.text.translate(_DASHES)
+            code = word.text.translate(_DASHES).strip("()")
             mark = "minus" if code == "-" else _load_mark_by_code().get(code)
             neighbours = [amount for amount in scanned.amounts if not amount.mark]
             if mark is None or not neighbours or word.box[0] < scanned.line.box[0] + 0.1:
@@ -784,14 +789,23 @@ def _find_month(name: str) -> int | None:
     )
 
 
+def _find_month_end(line: TextLine) -> date | None:
+    """Return the last day of a month that the line prints with its year; None without."""
+    for match in re.finditer(r"(?<![\w.])([^\W\d_]{3,}|\d\d)[.,]? ?[/ .-]? ?(20\d\d)(?!\w|[.,/-]\d)", line.text):
+        month = int(match[1]) if match[1].isdigit() else _find_month(match[1])
+        if month and 1 <= month <= 12:
+            return date(int(match[2]) + month // 12, month % 12 + 1, 1) - timedelta(days=1)
+    return None
+
+
 def _complete_year(printed: str | None) -> int | None:
     return None if not printed else int(printed) if len(printed) == 4 else _CENTURY + int(printed)
 
 
 def _read_mark(match: re.Match[str], text: str) -> tuple[AmountMark, int]:
     """Return the mark of an amount, and the end of the amount with its mark."""
-    code = re.match(r"\s?([A-Za-z]{1,5}\.?)(?!\w)", text[match.end() : match.end() + 8])
-    if code and (mark := _load_mark_by_code().get(code[1])):
+    code = re.match(r"\s?(\()?([A-Za-z]{1,5}\.?)(?(1)\)|(?!\w))", text[match.end() : match.end() + 8])
+    if code and (mark := _load_mark_by_code().get(code[2])):
         return mark, match.end() + code.end()
     signs = {match["lead"], match["inner"], match["trail"]}
     if (match["open"] and match["close"]) or "-" in signs:
