@@ -108,6 +108,11 @@ def parse_amount(
     return amount and amount._replace(is_ocr_corrected=True)
 
 
+def find_currency_codes(text: str) -> list[str]:
+    """Find the codes of currencies in a text: "USD" in "Account USD 12"."""
+    return re.findall(rf"\b(?:{'|'.join(_MARKS['currencies'].split())})\b", text)
+
+
 def get_sign_mark(text: str) -> SignMark | None:
     """Return the mark that a lone code or word for a direction means; None without.
 

@@ -9,6 +9,7 @@ from itertools import islice, pairwise, takewhile
 from typing import Literal
 
 from evalkit.documents.bundle import Box
+from evalkit.statements.amounts import find_currency_codes
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start, strip_accents
 from evalkit.statements.layout_survey import (
     AlignedColumn,
@@ -170,7 +171,7 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
             and match_at_line_start(load_bank_vocabulary().closing, label.replace("\\", ""))
         ):
             labels_by_kind.setdefault("closing", {})[label] = False
-    totals = [TotalLabel(label=label, of="columns") for label in _find_column_total_labels(layout)]
+    totals = [TotalLabel(label=label, of="columns") for label in dict.fromkeys(_find_column_total_labels(layout))]
     kinds: tuple[Literal["deposits", "withdrawals"], ...] = ("deposits", "withdrawals")
     for kind in kinds:
         labels = labels_by_kind.get(kind, {})
@@ -274,19 +275,25 @@ def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
                 headings_of_balances.add(current_heading)
             if layout.is_row_start(line):
                 headings_of_rows.append(current_heading)
-            elif not layout.is_header_line(line) and _is_account_heading(line):
+            elif not layout.is_header_line(line) and _is_account_heading(layout, line):
                 current_heading = re.sub(r"\W*\(?continued\)?$", "", line.text, flags=re.IGNORECASE)
     headings = [heading for heading in dict.fromkeys(headings_of_rows) if heading in headings_of_balances - {""}]
     patterns = tuple(dict.fromkeys(map(build_pattern_with_any_numbers, headings)))
     return patterns if len(headings) > 1 else ()
 
 
-def _is_account_heading(line: TextLine) -> bool:
-    """Return True if the line is short and names an account, without an amount."""
+def _is_account_heading(layout: LayoutSurvey, line: TextLine) -> bool:
+    """Return True if the line is short and names an account, without an amount.
+
+    Left of the descriptions the name of a currency is enough.
+    """
     return (
         len(line.words) <= _MAX_HEADING_WORDS
-        and bool(match_at_line_start(load_bank_vocabulary().account, line.text))
         and not re.search(r"\d[.,]\d\d\b", line.text)
+        and (
+            bool(match_at_line_start(load_bank_vocabulary().account, line.text))
+            or (line.box[0] < layout.date_column.x1 and bool(find_currency_codes(line.text)))
+        )
     )
 
 
@@ -362,7 +369,7 @@ def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine, headings:
     return (
         layout.is_sum_line(line)
         or any(match_at_line_start(pattern, line.text) for pattern in patterns)
-        or _is_account_heading(line)
+        or _is_account_heading(layout, line)
     )
 
 
