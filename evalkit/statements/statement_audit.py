@@ -8,7 +8,7 @@ into lines: a mistake in both would confirm itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -86,8 +86,12 @@ def has_word(text: str, section: str, name: str) -> bool:
 
 @cache
 def _compile_named_date() -> re.Pattern[str]:
-    months = "|".join(prefix for prefixes in load_audit_words()["date"]["months"] for prefix in prefixes)
-    month, year = rf"(?:{months})[^\W\d_]{{0,8}}", r"(?:19|20)\d\d|\d\d(?![\d:.,])"
+    words = load_audit_words()["date"]
+    months = "|".join(prefix for prefixes in words["months"] for prefix in prefixes)
+    parts = {name[:end] for names in words["month_names"] for name in names for end in range(3, len(name) + 1)}
+    named = "|".join(sorted(parts, key=len, reverse=True))
+    month = rf"(?:(?:{months})[^\W\d_]{{0,8}}|(?:{named})(?:ta)?(?![^\W\d_]))"
+    year = r"(?:19|20)\d\d|\d\d(?![\d:.,])"
     return re.compile(
         rf"(?<![\w.,/])(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\.)?[ /.-]{{0,2}}(?:de )?(?P<month>{month})"
         rf"|(?P<month2>{month})\.?[ /-]?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?)"
@@ -778,20 +782,21 @@ def _find_dates(
 
 @cache_document_text(256)
 def _find_month(name: str) -> int | None:
-    folded = name.casefold()
-    return next(
-        (
-            number
-            for number, prefixes in enumerate(load_audit_words()["date"]["months"], 1)
-            if folded.startswith(tuple(prefixes))
-        ),
-        None,
+    folded, words = name.casefold(), load_audit_words()["date"]
+    is_meant: tuple[Callable[[list[str], list[str]], bool], ...] = (
+        lambda prefixes, _: folded in prefixes,
+        lambda _, names: any(name.startswith(folded.removesuffix("ta")) for name in names) and len(folded) > 2,
+        lambda prefixes, _: folded.startswith(tuple(prefixes)),
     )
+    months = list(enumerate(zip(words["months"], words["month_names"], strict=True), 1))
+    return next((number for is_month in is_meant for number, month in months if is_month(*month)), None)
 
 
 def _find_month_end(line: TextLine) -> date | None:
     """Return the last day of a month that the line prints with its year; None without."""
-    for match in re.finditer(r"(?<![\w.])([^\W\d_]{3,}|\d\d)[.,]? ?[/ .-]? ?(20\d\d)(?!\w|[.,/-]\d)", line.text):
+    # Without a day before it.
+    pattern = r"(?<![\w./-])(?<!\d )(?<!\d\. )([^\W\d_]{3,}|\d\d)(?:[.,]? |[/.-])(20\d\d)(?!\w|[.,/-]\d)"
+    for match in re.finditer(pattern, line.text):
         month = int(match[1]) if match[1].isdigit() else _find_month(match[1])
         if month and 1 <= month <= 12:
             return date(int(match[2]) + month // 12, month % 12 + 1, 1) - timedelta(days=1)
