@@ -50,6 +50,12 @@ _PATTERN_BY_CODE = {
     "%y": r"(?P<y>\d{2})",
 }
 _CURRENT_CENTURY = 2000
+#: The day of the week may be printed before a date that begins with a number.
+_WEEKDAY = (
+    r"(?:(?i:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so|lun|mar|mer|jeu|ven|sam|dim|mi[eé]|jue|vie|s[aá]b|dom|gio|"
+    r"seg|ter|qua|qui|sex|ma|wo|vr|za|zo|man|tir|ons|tor|fre|l[øö]r|s[øö]n|pon|wto?|[śs]r|czw|pt|ndz|po|[úu]t|st|[čc]t|p[áa]|ne)"
+    r"[.,]{0,2}\s)?"
+)
 _OCR_NOISE_CHARACTERS = " .,:;'|_*"
 #: A period within one month, whose name and year are printed once.
 _UNTIL = r"\s?(?:-|–|to|through|bis|au|al?|t/m)\s?"
@@ -233,4 +239,7 @@ def _compile_date_format(date_format: str) -> re.Pattern[str]:
         _PATTERN_BY_CODE.get(piece) or blank.join(map(re.escape, piece.split(" ")))
         for piece in re.split(r"(%.)", date_format)
     )
-    return re.compile("".join(pieces))
+    pattern = "".join(pieces)
+    if "." in date_format:  # a blank behind each point, and a point behind the date, are a matter of taste
+        pattern = re.sub(r"\\\.(?=\()", r"\\.\\s?", pattern) + (r"\.?" if not date_format.endswith(".") else "")
+    return re.compile(pattern if date_format.startswith("%b") else f"{_WEEKDAY}{pattern}")

@@ -63,7 +63,7 @@ _AMOUNT = re.compile(
 _WHOLE_AMOUNT = re.compile(
     rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>\d{{1,3}}(?:[.,' ]\d{{3}}){{1,4}}|\d{{1,7}}){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
 )
-_NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./ -])(\d{1,2})(?:\2(\d{4}|\d{2}))?\.?(?![\w/-]|[.,]\d)")
+_NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./-]| |\. )(\d{1,2})(?:\2(\d{4}|\d{2}))?\.?(?![\w/-]|[.,]\d)")
 
 
 @cache
@@ -564,7 +564,10 @@ class _Auditor:
         first = self._lines[position].line
         header: list[TextLine] = []
         for line in reversed(self._lines[max(0, position - _MAX_HEADER_LINES) : position]):
-            is_balance = has_word(line.text, "sum", "balance") or has_word(line.text, "sum", "carried")
+            # Directly above the rows may be a balance, whatever its label.
+            is_balance = not line.is_row and (
+                not header or has_word(line.text, "sum", "balance") or has_word(line.text, "sum", "carried")
+            )
             if line.line.page_number != first.page_number or ((line.dates or line.amounts) and not is_balance):
                 break
             below = header[0] if header else first
@@ -768,7 +771,7 @@ def _find_dates(
             yield match, (int(third), second, int(first), False)
         elif len(first) <= 2 and (
             match[2] in "/-"
-            or (third and match[2] == ".")
+            or (third and match[2].startswith("."))
             or (
                 is_at_start
                 and (match[2] == "." or not match.start())
