@@ -94,7 +94,7 @@ def _compile_named_date() -> re.Pattern[str]:
     year = r"(?:19|20)\d\d|\d\d(?![\d:.,])"
     return re.compile(
         rf"(?<![\w.,/])(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\.)?[ /.-]{{0,2}}(?:de )?(?P<month>{month})"
-        rf"|(?P<month2>{month})\.?[ /-]?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?)"
+        rf"|(?P<month2>{month})\.?[ /-]?(?P<day2>\d{{1,2}})(?!\d)(?:st|nd|rd|th)?)"
         rf"(?:\.?,?[ /-]{{0,2}}(?:de )?(?P<year>{year}))?(?![\w/])",
         re.IGNORECASE,
     )
