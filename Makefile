@@ -157,7 +157,6 @@ stress: .venv/.test tesseract browser postgresql nginx jupyterhub small-model
 
 # Pin the newest versions that fit pyproject.toml, with the hashes of all their files; the build program too.
 lock: .venv/.test
-	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' | \
 	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade --generate-hashes --no-header \
 	  --output-file requirements.lock pyproject.toml -

@@ -82,3 +82,10 @@ def test_an_installation_without_extras_has_no_test_tool() -> None:
     assert not base & {"pytest", "mypy", "playwright", "jupyterhub", "rapidocr", "distributed", "anthropic"}
     assert demo - base >= {"rapidocr", "distributed"}
     assert everything == {*re.findall(r"^([\w.-]+)==", lock, re.MULTILINE)}
+
+
+def test_every_installation_of_the_makefile_compares_hashes() -> None:
+    makefile = re.sub(r"\\\n", " ", (ROOT / "Makefile").read_text())
+    installations = re.findall(r"^.*(?:pip install (?!.*--no-deps$)|\$\(PIP\) ).*$", makefile, re.MULTILINE)
+    assert len(installations) >= 4
+    assert [line for line in installations if "--require-hashes" not in line and "--editable ." not in line] == []

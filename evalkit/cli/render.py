@@ -576,6 +576,11 @@ def _format_overall_accuracy(estimates: OverallAccuracyComparison, sampling_run:
     return (
         f"of all {estimates.population_size} documents in both, estimated from {estimates.observed_count} by the draws of "
         f"{sampling_run}: A right {accuracy_a}, B {accuracy_b}; B − A {_format_interval(estimates.difference, '+.3f')}"
+        + (
+            f"; {estimates.missing_count} that must be reviewed and have no known truth count as wrong"
+            if estimates.missing_count
+            else ""
+        )
     )
 
 

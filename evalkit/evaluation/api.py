@@ -70,13 +70,13 @@ def compare(
     with nullcontext() if output else suppress(UsageError):  # two folders need no third one
         runs_folder = open_existing_output_folder(output or settings.output, settings.database)
         run_names = {record.name for record in read_run_records(runs_folder)}
+    # Both are opened before one is read: a folder's own document types may be those of the truth.
+    folder_by_name = {name: open_output_folder(name, settings.database) for name in (a, b) if name not in run_names}
     read = partial(read_folder_study, truth=truth, foreign_types=settings.foreign_types)
     newest = read(runs_folder) if run_names & {a, b} else None
     return compare_studies(
         *(
-            select_run(newest, runs_folder, str(name))
-            if newest and name in run_names
-            else read(open_output_folder(name, settings.database))
+            select_run(newest, runs_folder, str(name)) if newest and name in run_names else read(folder_by_name[name])
             for name in (a, b)
         )
     )

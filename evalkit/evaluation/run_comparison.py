@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 from scipy.stats import binomtest
 
+from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.data_frames import OUTPUT_ATTRIBUTE
 from evalkit.core.notebook_cards import format_card
 from evalkit.core.wording import format_count
@@ -95,6 +96,9 @@ class OverallAccuracyComparison:
     """Number of documents in both runs."""
     observed_count: int
     """Number of documents with known truth from which the accuracies are estimated."""
+    missing_count: int
+    """Number of documents that were certain to be reviewed and have no known truth: both accuracies count them as wrong
+    answers, the high ends of their intervals as right ones."""
     accuracy_a: Estimate
     """Accuracy of A, 0..1."""
     accuracy_b: Estimate
@@ -185,6 +189,7 @@ def compare_overall_accuracy(paired_documents: Sequence[PairedDocument]) -> Over
     return OverallAccuracyComparison(
         len(paired_documents),
         sum(document.correctness is not None for document in paired_documents if _counts_as_observation(document)),
+        sum(document.correctness is None and document.review_probability == 1 for document in paired_documents),
         accuracy_a,
         accuracy_b,
         _estimate_overall_accuracy_difference(paired_documents),
@@ -383,10 +388,13 @@ class RunComparison:
         run = "A" if self.truth_origin_counts["A"] > self.truth_origin_counts["B"] else "B"
         if self.truth_origin_counts["A"] == self.truth_origin_counts["B"]:
             return None
+        decisions = self.documents_table.loc[self.documents_table["truth_from"] == run, f"decision_{run.lower()}"]
+        escalated_count = int((decisions == Decision.ESCALATE_TO_SME.value).sum())
         return (
-            f"The comparison of reviewed documents is biased: {self.truth_origin_counts[run]} of the truths come from reviews of {run} only. "
-            f"Most of these documents were escalated by {run}, so they are difficult for {run} (a bias against {run}), and the "
-            f"experts may have seen the answer of {run} (a bias in favour of {run})"
+            f"The comparison of reviewed documents is biased: {self.truth_origin_counts[run]} of the truths come from "
+            f"reviews of {run} only. The experts may have seen the answer of {run} (a bias in favour of {run})"
+            + f", and {run} escalated {escalated_count} of these documents, which are difficult for {run} "
+            f"(a bias against {run})" * bool(escalated_count)
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -724,6 +732,7 @@ def _convert_overall_to_json(accuracies: OverallAccuracyComparison) -> dict[str,
     return {
         "population": accuracies.population_size,
         "documents": accuracies.observed_count,
+        "missing": accuracies.missing_count,
         **{key: estimate._asdict() for key, estimate in estimates.items()},
     }
 

@@ -168,7 +168,7 @@ async def run_documents(options: RunOptions) -> RunSummary:
         finally:  # a run that is stopped has decided documents too
             document_run.input_monitor.save(document_run.started_at)
             document_run.record_session(time.monotonic() - monotonic_start, is_complete=is_complete)
-        document_run.model_session.mark_run_finished()
+        document_run.record_problems += document_run.model_session.mark_run_finished()
     summary = RunSummary.create(
         documents,
         document_run.discovered,

@@ -226,13 +226,14 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
                 on_progress=options.on_progress,
                 find_setup_error=lambda: model_session.setup_error,
             )
-            model_session.mark_run_finished()
+            problems = model_session.mark_run_finished()
     return ExtractSummary.create(
         documents,
         discovered,
         output=output_folder.root,
         monotonic_start=monotonic_start,
         by_agent=model_session.ledger.usage_by_role,
+        further_problems=problems,
     )
 
 

@@ -143,15 +143,16 @@ class ModelSession:
             self._wait_by_document[document_sha256].total_seconds if document_sha256 in self._wait_by_document else 0.0
         )
 
-    def mark_run_finished(self) -> None:
-        """Mark the ``--fresh`` run in the journal as finished.
+    def mark_run_finished(self) -> tuple[str, ...]:
+        """Mark the ``--fresh`` run in the journal as finished; return why that failed, if it did.
 
-        A failure is only logged, because the documents are done.
+        A failure is a problem of the run, not an error, because the documents are done.
         """
         try:
             self.ledger.mark_fresh_run_finished()
         except StoreError as error:
-            log.warning("the end of this run was not recorded, so the next --fresh run reuses its answers: %s", error)
+            return (f"The end of this run was not recorded, so the next --fresh run reuses its answers: {error}",)
+        return ()
 
     async def __aenter__(self) -> Self:
         """Use the site's own prompts from here on. UsageError if one is unusable."""

@@ -199,13 +199,25 @@ class Database:
         return dialect.insert(table)
 
     def build_upsert(self, table: sa.Table, row: Mapping[str, Any]) -> sa.Insert:
-        """Build a statement that inserts a row, or replaces the row with the same key."""
-        upsert = self.build_insert(table).values(**row)
-        key_names = [column.name for column in table.primary_key.columns]
-        updated_columns = {
-            column.name: upsert.excluded[column.name] for column in table.columns if column.name not in key_names
+        """Build a statement that inserts a row, or updates the columns of ``row`` in the row with its key.
+
+        UsageError if a column is missing or unknown.
+        """
+        names = table.columns.keys()
+        required = {
+            column.name
+            for column in table.columns
+            if not (column.nullable or column.server_default is not None or column is table.autoincrement_column)
         }
-        return upsert.on_conflict_do_update(index_elements=key_names, set_=updated_columns)
+        if not required <= row.keys() <= {*names}:
+            missing_names = ", ".join(sorted(required - row.keys()))
+            raise UsageError(
+                f"a row for {table.name} " + (f"lacks {missing_names}" if missing_names else "has an unknown column"),
+                code="INDEX-ROW",
+                remedy=f"It may have the columns {', '.join(names)}.",
+            )
+        upsert = self.build_insert(table).values(**row)
+        return upsert.on_conflict_do_update(index_elements=[*table.primary_key.columns], set_=row)
 
     def vacuum(self) -> bool:
         """Rewrite the database's files, so that they no longer contain deleted rows.

@@ -131,6 +131,7 @@ class OutputIndex:
 
     def upsert_document_and_mark_replaced(self, row: dict[str, Any]) -> None:
         """Insert or replace a document's row; mark others of its path as replaced."""
+        upsert = self._database.build_upsert(database_tables.documents, row)
         with self._database.transaction() as connection:
             connection.execute(
                 sa.update(database_tables.documents)
@@ -140,13 +141,11 @@ class OutputIndex:
                 )
                 .values(replaced=True)
             )
-            connection.execute(self._database.build_upsert(database_tables.documents, row))
+            connection.execute(upsert)
 
     def upsert_case(self, row: dict[str, Any]) -> None:
         """Insert a case's row, or update the columns that ``row`` has."""
-        row = _add_search_columns(row)
-        upsert = self._database.build_insert(database_tables.cases).values(**row)
-        self._database.execute(upsert.on_conflict_do_update(index_elements=[database_tables.cases.c.case_id], set_=row))
+        self._database.execute(self._database.build_upsert(database_tables.cases, _add_search_columns(row)))
 
     def set_review_status(self, case_id: str, status: str) -> None:
         """Set a case's ``review_status``, and leave its other columns unchanged."""
@@ -167,7 +166,7 @@ class OutputIndex:
 
         ``row`` has the columns of the table ``closings``. If the case is closed again, it replaces the earlier record.
         """
-        self._database.execute(self._database.build_upsert(database_tables.closings, dict(row)))
+        self._database.execute(self._database.build_upsert(database_tables.closings, row))
 
     def remove_closed_case(self, case_id: str) -> None:
         """Remove the record that a case was closed, because it was reopened."""
@@ -310,10 +309,7 @@ class OutputIndex:
                 (database_tables.closings, closed_cases),
             ):
                 for row in rows:
-                    upsert = self._database.build_insert(table).values(**row)
-                    connection.execute(
-                        upsert.on_conflict_do_update(index_elements=[*table.primary_key.columns], set_=row)
-                    )
+                    connection.execute(self._database.build_upsert(table, row))
             for case_id in removed_case_ids:
                 for table in (database_tables.cases, database_tables.closings):
                     connection.execute(sa.delete(table).where(table.c.case_id == case_id))
@@ -338,8 +334,8 @@ def _add_search_columns(row: dict[str, Any]) -> dict[str, Any]:
 
     These columns and the facets are cut to the limits of an index.
     """
-    name = {"folded_name": fold_for_search(row["pdf_filename"])} if "pdf_filename" in row else {}
-    row = {**row, **name, "folded_id": fold_for_search(row["case_id"])}
+    folded_names = {"folded_name": "pdf_filename", "folded_id": "case_id"}
+    row = {**row, **{folded: fold_for_search(row[name]) for folded, name in folded_names.items() if name in row}}
     for facet in ("dominant_type", "source"):
         if facet in row:
             row[facet] = row[facet].translate(_FACET_TRANSLATION)

@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections import Counter
@@ -37,6 +38,8 @@ DOCUMENTS = 23
 CASE = "adjoining_notes"
 TESTS = Path(__file__).parents[1]
 SAYS_REBUILT = ("the index was rebuilt", "the index did not agree with the folder")
+#: Seconds that the process of the commands may take to load the program.
+STARTING_SECONDS = 30
 #: What a warning must have besides the gist, so that it counts as one: a remedy.
 REMEDIES = ("restore", "run the document", "free", "permission")
 
@@ -219,7 +222,10 @@ def run_commands(
     assert process.stdin
     assert process.stdout
     answers: list[dict[str, Any]] = []
-    deadline = time.monotonic() + seconds * len(commands) + 30
+    watchdog = threading.Timer(
+        seconds * len(commands) + STARTING_SECONDS, process.kill
+    )  # also for one that says nothing
+    watchdog.start()
     try:
         for line in process.stdout:
             answer = json.loads(line)
@@ -229,9 +235,8 @@ def run_commands(
                 process.stdin.flush()
             else:
                 answers.append(answer)
-            if time.monotonic() > deadline:
-                break
     finally:
+        watchdog.cancel()
         process.kill()
         problem = process.communicate()[1]
     missing = {"status": -1, "content": None, "text": f"traceback: no answer {problem[-800:]}"}
@@ -324,7 +329,9 @@ def measure_half(half: str, names: list[str] | None = None) -> Iterator[list[Att
     ideas = importlib.import_module(f"benchmarks.first_contact.broken_folders.{half}").IDEAS
     with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
         Path(place).chmod(0o755)
+        started = time.monotonic()
         healthy = make_healthy_folder(Path(place))
+        print(f"the healthy folder is made, in {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
         for path in (healthy.samples, healthy.samples.parent / "new"):
             path.chmod(0o755)
         for broken in ideas:

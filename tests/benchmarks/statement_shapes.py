@@ -1,11 +1,11 @@
 """Bench of statements of unknown banks: rows right, sums met, and what became stable without a person.
 
-Run in ``tests``: ``python -m benchmarks.statement_shapes --half open`` (or ``sealed``, ``third_open``, ``third_sealed``;
-``before`` are the shapes of ``statements/drawn.py``), with ``--shape NAME`` for one shape and ``--show`` for what is
-wrong in each statement. A row is right if date, description, amount, balance and page are; blanks are normalised, of
-scans they do not count. The template is built from a bank's month, reviewed, and then reads that month and the next
-one. ``sound`` statements are those in which the page proves all signs and dates; where it does not, a person must be
-asked.
+Run in ``tests``: ``python -m benchmarks.statement_shapes --half open`` (or another of ``HALVES``; ``before`` are the
+shapes of ``statements/drawn.py``), with ``--shape NAME`` for one shape and ``--show`` for what is wrong in each
+statement; the fourth halves have four banks of each shape (``--months 4``). A row is right if date, description,
+amount, balance and page are; blanks are normalised, of scans they do not count. The template is built from a bank's
+month, reviewed, and then reads that month and the next one. ``sound`` statements are those in which the page proves
+all signs and dates; where it does not, a person must be asked.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from evalkit.statements.template_builder import build_draft_template
 from evalkit.statements.template_review_loop import TemplateReviewLoop, TemplateReviewResult
 
 CACHE = ROOT / ".bench" / "statement_shapes"
+HALVES = ("open", "sealed", "third_open", "third_sealed", "fourth_open", "fourth_sealed", "before")
 _SECONDS_PER_PAGE = 60
 _GRAVE = ("sign", "date", "amount", "missing row", "extra row")
 
@@ -403,7 +404,7 @@ def tell_statements(outcomes: Sequence[Outcome], console: Console) -> None:
 def main() -> None:
     """Measure one half and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--half", choices=("open", "sealed", "third_open", "third_sealed", "before"), required=True)
+    parser.add_argument("--half", choices=HALVES, required=True)
     parser.add_argument("--months", type=int, default=5, help="banks of each shape")
     parser.add_argument("--shape", action="append", help="only the shapes whose names contain this")
     parser.add_argument("--show", action="store_true", help="what is wrong in each statement")

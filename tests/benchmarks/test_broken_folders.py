@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from benchmarks import broken_folders
 from benchmarks.first_contact.broken_folders import faults, sealed
 from benchmarks.first_contact.broken_folders import open as opened
 from benchmarks.first_contact.broken_folders.faults import Answer, Scene
@@ -216,6 +217,13 @@ def test_a_clock_of_1970_is_seen_by_python(root, place):
     with broken.build(root, place / "workspace") as scene:
         command = [sys.executable, "-c", "import datetime; print(datetime.datetime.now(datetime.UTC).year)"]
         assert subprocess.check_output(scene.wrap(command), text=True) == "1970\n"
+
+
+def test_a_command_that_never_answers_is_ended(place, monkeypatch):
+    monkeypatch.setattr(broken_folders, "STARTING_SECONDS", 0)
+    monkeypatch.setattr(Scene, "wrap", lambda scene, command: [sys.executable, "-c", "input()"])
+    (answer,) = broken_folders.run_commands(Scene(place), ["queue"], place, place, "before", 0)
+    assert (answer["command"], answer["status"]) == ("queue", -1)
 
 
 def test_answers_combine_with_the_words_of_the_refusal():

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from scipy.stats import multinomial
 import evalkit
 from evalkit.cli.render import render_comparison
 from evalkit.cli.terminal import ConsoleTable
+from evalkit.document_types import use_own_types
 from evalkit.evaluation.run_comparison import CHANGE_COLUMNS, RunComparison, compare_paired_accuracy, compare_studies
 from evalkit.evaluation.study import DocumentRecord
 from evalkit.samples import write_demo_folder
@@ -213,8 +215,29 @@ def test_who_knows_the_truths_and_which_way_that_leans() -> None:
     assert "3 of the truths come from reviews of A only" in one.comparability_warning
     assert "3 of the truths come from reviews of B only" in mirrored.comparability_warning
     assert compare_studies(a, a).comparability_warning is None
+    assert "escalated" not in one.comparability_warning, "all were accepted, and drawn"
     told = json.loads(json.dumps(one.to_json()))
     assert (told["known_from"], told["leaning"]) == (one.truth_origin_counts, one.comparability_warning)
+
+
+def test_escalated_documents_are_counted_where_they_bias() -> None:
+    a, b = (
+        study(escalated_document("one", truth=known), document("two", truth=known), document("three"))
+        for known in (truth(), None)
+    )
+    assert "and A escalated 1 of these documents" in compare_studies(a, b).comparability_warning
+    assert "and B escalated 1 of these documents" in compare_studies(b, a).comparability_warning
+
+
+def test_documents_that_wait_are_said_to_count_as_wrong() -> None:
+    some = [document(f"drawn{number}", truth=truth(), review_probability=0.5) for number in range(3)]
+    waiting = [escalated_document(f"waits{number}") for number in range(2)]
+    sentence = "2 that must be reviewed and have no known truth count as wrong"
+    for documents, is_told in (([*some, *waiting], True), (some, False)):
+        comparison = compare_studies(study(*documents), study(*documents))
+        assert comparison.to_json()["overall"]["type"]["missing"] == (2 if is_told else 0)
+        lines = [line for line in render_comparison(comparison) if isinstance(line, str)]
+        assert any(line.startswith("Type: ") and line.endswith(sentence) for line in lines) == is_told
 
 
 def test_a_missing_answer_is_never_right() -> None:
@@ -355,6 +378,27 @@ def test_the_command_prints_json_for_programs(two_runs: tuple[Path, Path, Path])
     assert value["only_a"] == ["clinical_note"]
     assert value["type"]["documents"] == 2
     assert value["segments"]["p_value"] is None
+
+
+@pytest.fixture
+def no_own_types() -> Iterator[None]:
+    use_own_types({})
+    yield
+    use_own_types({})
+
+
+@pytest.mark.usefixtures("no_own_types")
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_truth_may_be_a_type_of_either_folder(
+    two_runs: tuple[Path, Path, Path], tmp_path: Path, order: int
+) -> None:
+    folders = [shutil.copytree(path, tmp_path / path.name) for path in two_runs[:2]]
+    (folders[0] / "own_types.toml").write_text('["Operative Note"]\ndefinition = "A surgeon\'s account."\n')
+    labels_file = tmp_path / "labels.csv"
+    labels_file.write_text("doc_id,dominant_type\nfabricated_quote,Operative Note\nquest_cbc,Other\n")
+    shown = evalkit_command("compare", *folders[::order], "--truth", labels_file)
+    assert shown.returncode == 0, shown.stderr
+    assert "Truths: 2 given" in shown.stdout
 
 
 def test_a_folder_without_results_is_one_line(two_runs: tuple[Path, Path, Path], tmp_path: Path) -> None:

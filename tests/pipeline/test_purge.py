@@ -54,6 +54,7 @@ from evalkit.store import (
     MOVED_SQLITE_FILE,
     LocalOutputFolder,
     OutputFolder,
+    OutputIndex,
     StoredDraft,
     extraction_file_name,
     result_file_name,
@@ -423,6 +424,50 @@ def test_interrupted_purge_is_completed_in_labels_and_draws(
     }
     assert drawn == {number: True}
     assert [one.probability for one in read_purge_records(files)[-2].draws if one.draw == number] == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 200])
+def test_a_purge_interrupted_twice_goes_on_with_its_names(
+    output: Path, batch_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels and draws are rewritten after each batch: documents of an earlier batch are known to be purged too."""
+    files, names = open_folder(output), ["quest_cbc", "requisition", OTHER, DOC]
+    merge_stored_production_labels(files, {name: {"dominant_type": "Other"} for name in (*names, "a_fifth")})
+    monkeypatch.setattr("evalkit.pipeline.purge.deletion._REGISTRY_BATCH_SIZE", batch_size)
+    delete_rows = OutputIndex.delete_document_rows
+    for last in (OTHER, DOC):
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                OutputIndex,
+                "delete_document_rows",
+                lambda index, doc_id, *rest, last=last: (
+                    interrupted() if doc_id == last else delete_rows(index, doc_id, *rest)
+                ),
+            )
+            with pytest.raises(KeyboardInterrupt):
+                purge(open_folder(output), names, purged_at=LATER)
+    with pytest.raises(NotFound):
+        purge(open_folder(output), [*names, "mistyped"], purged_at=LATER)
+    purge(open_folder(output), names, purged_at=LATER)
+    assert not (output / "purging.json").exists()
+    assert len(read_purge_records(files)) == len(names)
+    assert list(read_stored_production_labels(files)) == ["a_fifth"]
+    assert remembering(output, {name.encode() for name in names}) == {}
+
+
+def test_a_document_run_again_is_no_part_of_the_old_purge(
+    output: Path, samples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = open_folder(output)
+    with monkeypatch.context() as patch:
+        patch.setattr("evalkit.pipeline.purge.deletion.add_remaining_traces", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            purge(files, ["requisition", OTHER], purged_at=LATER)
+    labels = output.parent / "labels.csv"
+    labels.write_text("doc_id,dominant_type\nrequisition,Other\n")
+    evalkit.run([samples / "requisition.pdf"], output=output, workers=1, production=labels, even_purged=True)
+    purge(open_folder(output), [], purged_at=LATER)
+    assert "requisition" in read_stored_production_labels(files)
 
 
 def test_a_run_beside_a_killed_purge_leaves_the_document_out(output: Path, patient_folder: Path) -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from evalkit.pipeline.run_history import (
     require_valid_run_name,
 )
 from evalkit.review.loaders import read_extractions, read_result
+from evalkit.store.call_journal import CallJournal
 
 DOC = "segment_count"
 #: Starts that differ, of runs that may lie within one millisecond.
@@ -221,6 +223,21 @@ def test_run_whose_history_cannot_be_written_fails_and_is_completed(
     assert evalkit.run(inbox, output=tmp_path / "output", name="one").exit_status == 0
     record = find_run_record(open_folder(tmp_path / "output"), "one")
     assert (record.sessions[-1].is_finished, len(record.documents)) == (True, 2)
+
+
+@pytest.mark.parametrize("command", [evalkit.run, extract])
+def test_a_run_whose_end_is_not_in_the_journal_fails(
+    inbox: Path, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: CallJournal) -> None:
+        raise StoreError("the disk is full", code="STORE-FULL", remedy="Make room.")
+
+    monkeypatch.setattr(CallJournal, "forget_last_call_before_run", fail)
+    summary = command([inbox], output=tmp_path / "output", fresh=True)
+    assert (summary.exit_status, summary.failed) == (1, [])
+    assert [*summary.problems] == [
+        "The end of this run was not recorded, so the next --fresh run reuses its answers: the disk is full. Make room."
+    ]
 
 
 def test_results_of_an_older_evalkit_are_kept_too(inbox: Path, tmp_path: Path) -> None:

@@ -34,14 +34,17 @@ def is_clock(key: str) -> bool:
 
 
 def read_output_files(output: Path) -> dict[str, Any]:
-    """Every file of an output folder but the database, the locks, changes and the counts by run; clocks apart."""
+    """Every file of an output folder but the database, the locks, changes and the counts by run.
+
+    Clocks apart, and the sessions of a run, which has one more each time it is continued.
+    """
     files = (path for path in sorted(output.rglob("*")) if path.is_file() and path.name != MONITORING_FILE)
     files = (path for path in files if path.parent.name != "changes")
     kept = (path for path in files if not path.name.startswith((".", "evalkit.sqlite")) and path.parent.name != ".tmp")
     return {
         str(path.relative_to(output)): path.read_bytes().hex()
         if path.suffix == ".pdf"
-        else without_clocks(json.loads(path.read_text()))
+        else without_clocks({key: part for key, part in json.loads(path.read_text()).items() if key != "sessions"})
         for path in kept
     }
 

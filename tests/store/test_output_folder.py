@@ -599,6 +599,24 @@ def test_new_bytes_at_an_old_path_replace_the_old_document(index: OutputIndex) -
     }
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["upsert_case", "upsert_document_and_mark_replaced", "record_closed_case"])
+def test_a_row_of_other_columns_is_refused_by_name(index: OutputIndex, method: str) -> None:
+    key = "doc_id" if "document" in method else "case_id"
+    with pytest.raises(UsageError, match=rf"lacks .*\b{key}\b") as raised:
+        getattr(index, method)({"segments": "Zorblatt"})
+    assert "Zorblatt" not in str(raised.value)
+    full = {
+        "upsert_case": case("a"),
+        "upsert_document_and_mark_replaced": row_of("a", "in/a.pdf"),
+        "record_closed_case": {"case_id": "a", "reviewer": "dr_lee", "closed_at": "2026-01-01T00:00:00+00:00"},
+    }[method]
+    with pytest.raises(UsageError, match="unknown column") as raised:
+        getattr(index, method)({**full, "Zorblatt": 1})
+    assert "Zorblatt" not in str(raised.value)
+    getattr(index, method)(full)
+
+
 def test_a_rebuilt_index_holds_exactly_what_it_was_given(index: OutputIndex) -> None:
     index.upsert_document_and_mark_replaced(row_of("gone", "in/a.pdf"))
     index.upsert_case(case("gone"))

@@ -76,10 +76,11 @@ def purge(
     ):
         contents = FolderContents.read(output_folder, index)
         intent = read_intent(output_folder) if is_purge_unfinished(output_folder) else PurgeIntent(doc_id=None)
-        purged_documents = [*_finish_interrupted_purge(contents, intent)]
+        purged_ids = [doc_id for doc_id in intent.listed if not contents.has_document(doc_id)]  # not imported again
+        purged_documents = [*_finish_interrupted_purge(contents, intent, purged_ids)]
         limit_by_doc_id: dict[str, datetime | None] = {}
         for doc_id in contents.add_attached_doc_ids(doc_ids):  # a mistyped name is reported before anything is deleted
-            if doc_id != intent.doc_id and (doc_id not in intent.listed or contents.has_document(doc_id)):
+            if doc_id not in purged_ids:
                 contents.require_document_case_ids(doc_id)
                 limit_by_doc_id[doc_id] = None
         limit_by_doc_id |= {
@@ -88,13 +89,11 @@ def purge(
             if expired_before and candidate_id not in limit_by_doc_id
         }
         if limit_by_doc_id:
-            purged_documents += _purge_documents(contents, limit_by_doc_id, purged_at)
+            purged_documents += _purge_documents(contents, limit_by_doc_id, purged_at, purged_ids)
         if purged_documents:
             purged_documents = add_remaining_traces(contents, purged_documents)
             # Only now: if killed earlier, the next purge purges the last document again and reports its traces.
-            save_intent(
-                output_folder, PurgeIntent(doc_id=None, listed=tuple(purged.doc_id for purged in purged_documents))
-            )
+            save_intent(output_folder, PurgeIntent(doc_id=None, listed=tuple(purged_ids)))
         if is_purge_unfinished(output_folder) and not index.vacuum():
             raise StoreError(
                 "the files are deleted, but the database was being read: its log may still contain the document's text",
@@ -106,12 +105,14 @@ def purge(
 
 
 def _purge_documents(
-    contents: FolderContents, expiry_limit_by_doc_id: Mapping[str, datetime | None], purged_at: str
+    contents: FolderContents,
+    expiry_limit_by_doc_id: Mapping[str, datetime | None],
+    purged_at: str,
+    purged_ids: list[str],
 ) -> Iterator[PurgedDocument]:
-    """Purge documents; a document with a time limit only if it is finished and older."""
+    """Purge documents and append them to ``purged_ids``; one with a time limit only if it is finished and older."""
     output_folder = contents.output_folder
     registries, record_number = SharedFiles(contents), len(read_purge_records(output_folder))
-    unregistered_ids: list[str] = []
     for doc_id, time_limit in expiry_limit_by_doc_id.items():
         # Nobody may submit, draft, open or reopen anything between the decision and the deletion.
         with hold_case_write_lock(output_folder):
@@ -125,16 +126,15 @@ def _purge_documents(
                 cases=case_ids,
                 number=record_number,
                 purged_at=purged_at,
-                listed=tuple(unregistered_ids),
+                listed=tuple(purged_ids),
             )
             save_intent(output_folder, intent)
             purged_document = _execute_purge(contents, registries, intent)
         yield purged_document
-        unregistered_ids.append(doc_id)
-        if len(unregistered_ids) == _REGISTRY_BATCH_SIZE:
-            registries.rewrite_files_without_documents(unregistered_ids)
-            unregistered_ids.clear()
-    registries.rewrite_files_without_documents(unregistered_ids)
+        purged_ids.append(doc_id)
+        if len(purged_ids) % _REGISTRY_BATCH_SIZE == 0:
+            registries.rewrite_files_without_documents(purged_ids)
+    registries.rewrite_files_without_documents(purged_ids)
 
 
 def map_purge_file_names_by_doc_id(output_folder: OutputFolder, doc_ids: Iterable[str]) -> dict[str, list[str]]:
@@ -156,7 +156,10 @@ def map_purge_file_names_by_doc_id(output_folder: OutputFolder, doc_ids: Iterabl
         }
 
 
-def _finish_interrupted_purge(contents: FolderContents, intent: PurgeIntent) -> Iterator[PurgedDocument]:
+def _finish_interrupted_purge(
+    contents: FolderContents, intent: PurgeIntent, purged_ids: list[str]
+) -> Iterator[PurgedDocument]:
+    """Purge the document whose purge was interrupted, and append it to ``purged_ids``."""
     output_folder, doc_id = contents.output_folder, intent.doc_id
     if doc_id is None:
         return
@@ -167,7 +170,8 @@ def _finish_interrupted_purge(contents: FolderContents, intent: PurgeIntent) -> 
         save_intent(output_folder, intent)
         registries = SharedFiles(contents)
         purged_document = _execute_purge(contents, registries, intent)
-    registries.rewrite_files_without_documents((doc_id, *intent.listed))
+    purged_ids.append(doc_id)
+    registries.rewrite_files_without_documents(purged_ids)
     yield purged_document
 
 

@@ -83,7 +83,7 @@ class PurgeIntent(StrictRecord):
     number: int = 0
     """The number of the purge's record."""
     listed: tuple[str, ...] = ()
-    """Documents whose files this purge has deleted; unless ``doc_id`` is None, labels and draws still list them."""
+    """Documents whose files this purge has deleted; unless ``doc_id`` is None, labels and draws may still list them."""
     purged_at: str = ""
 
 

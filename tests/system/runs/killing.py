@@ -1,5 +1,6 @@
 """Killing a run without warning, and what a resumed run makes of what is left."""
 
+import json
 import os
 import random
 import signal
@@ -48,6 +49,8 @@ def resume_run(command: Command, output: Path, environment: Mapping[str, str] | 
     """Run to the end what was killed; what the folder then holds."""
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_with(environment))
     assert not list((output / ".tmp").glob("*"))
+    records = [json.loads(path.read_text()) for path in output.glob("runs/*/run.json")]
+    assert max(records, key=lambda record: record["number"])["sessions"][-1]["is_complete"]
     return read_output_files(output)
 
 
