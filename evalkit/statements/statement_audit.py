@@ -786,7 +786,7 @@ def _find_dates(
 @cache_document_text(256)
 def _find_month(name: str) -> int | None:
     folded, words = name.casefold(), load_audit_words()["date"]
-    is_meant: tuple[Callable[[list[str], list[str]], bool], ...] = (
+    is_meant: tuple[Callable[[Sequence[str], Sequence[str]], bool], ...] = (
         lambda prefixes, _: folded in prefixes,
         lambda _, names: any(name.startswith(folded.removesuffix("ta")) for name in names) and len(folded) > 2,
         lambda prefixes, _: folded.startswith(tuple(prefixes)),
