@@ -451,7 +451,7 @@ def _measure_line_limit(audit: StatementAudit) -> float:
     """Return the distance above which a line does not continue the row above it."""
     lines = sorted((row.line.page_number, row.line.deskewed_center_y) for row in audit.rows)
     steps = [below[1] - above[1] for above, below in pairwise(lines) if below[0] == above[0] and below[1] > above[1]]
-    return 1.45 * min(median(steps), 2.5 * min(steps)) if steps else 1.0
+    return 1.35 * min(median(steps), 2.5 * min(steps)) if steps else 1.0
 
 
 def _find_lost_lines(comparison: _Comparison, limit: float) -> Iterator[TextLine]:

@@ -194,10 +194,12 @@ def _find_balance_before(
 
 
 def _compare_step(movement: _Movement, balance: PrintedAmount | None, before: PrintedAmount | None) -> int:
-    if movement.amount is None or balance is None or before is None:
+    if balance is None or before is None:
         return 0
     step = sign_balance(balance) - sign_balance(before)
-    return 0 if abs(step) != movement.amount.value else 1 if step > 0 else -1
+    # An amount that was not recognised is what the balance changes by.
+    is_other = step == 0 or (movement.amount is not None and abs(step) != movement.amount.value)
+    return 0 if is_other else 1 if step > 0 else -1
 
 
 def sign_balance(amount: PrintedAmount) -> Decimal:

@@ -840,6 +840,8 @@ def _clip_side(scanned: _ScannedLine, left: float, right: float) -> _ScannedLine
 
 
 def _classify_sum(label: str) -> PrintedSumKind:
+    if "%" in label or has_word(label, "sum", "other_period"):
+        return "other"
     is_balance, direction = has_word(label, "sum", "balance"), read_direction(label, is_owed=None)
     kinds: tuple[tuple[PrintedSumKind, bool], ...] = (
         ("carried", has_word(label, "sum", "carried")),

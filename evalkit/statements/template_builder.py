@@ -48,7 +48,6 @@ from evalkit.statements.statement_template import (
     parse_template_toml,
 )
 from evalkit.statements.template_parts import (
-    CONTINUATION_GAPS,
     NARROW_MARGIN,
     build_columns,
     build_regions,
@@ -98,6 +97,8 @@ class TemplateHypothesis:
 _TITLE_WEIGHT = 0.4
 #: Largest share of the rows whose only amounts are in columns that are not read.
 _MAX_LOST_SHARE = 0.1
+#: Further distances of a description's next line, in heights of a word, that are tried if reviewers criticised it.
+_CONTINUATION_GAPS = (2.2, 3.4)
 #: Most columns of amounts that get a meaning, counted from the right; others are not read.
 _MAX_AMOUNT_COLUMNS = 4
 #: On statements of debts an amount with a minus is a payment.
@@ -130,7 +131,7 @@ def generate_hypotheses(
 
     ``complaints``: weights of the reviewers' issues by category; some categories add wider regions or larger line gaps.
     """
-    gaps = CONTINUATION_GAPS if "multiline_handling" in complaints else CONTINUATION_GAPS[:1]
+    gaps = (layout.continuation_gap, *(_CONTINUATION_GAPS if "multiline_handling" in complaints else ()))
     wide_region_options = (False, True) if "bbox_accuracy" in complaints else (False,)
     has_headings = bool(find_direction_headings(layout))
     date_hypotheses = list(generate_date_hypotheses(layout))

@@ -32,9 +32,6 @@ from evalkit.statements.statement_template import (
 from evalkit.statements.table_row import find_labelled_amounts
 from evalkit.statements.text_lines import TextLine
 
-#: Largest distance of a description's next line, in heights of a word; the second value is tried if reviewers
-#: criticised it.
-CONTINUATION_GAPS = (2.2, 3.4)
 #: Space left beside a column's outermost words, so that longer words fit too, in page widths.
 _COLUMN_MARGIN = 0.03
 NARROW_MARGIN = 0.004
@@ -285,6 +282,13 @@ def _make_label_pattern(kind: str, text: str) -> str:
     return build_pattern_with_any_numbers(label_words or text)
 
 
+def _is_apart(layout: LayoutSurvey, lines: Sequence[TextLine], position: int) -> bool:
+    """Return True if a line is further from the one above than the lines of a row."""
+    line, above = lines[position], lines[position - 1]
+    distance = line.deskewed_center_y - above.deskewed_center_y
+    return position > 0 and distance > layout.continuation_gap * above.height
+
+
 def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
     """Find the headings that say if the amounts below are deposits or withdrawals."""
     section_by_heading: dict[str, SectionHeading] = {}
@@ -294,15 +298,16 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
         ((kind and kind.withdrawals) or vocabulary.withdrawals_heading, "withdrawal"),
     )
     for lines, row_positions in layout.row_positions_by_page.values():
-        for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]]:
+        for position in range(max(row_positions[0] - 4, 0), row_positions[-1]):
+            line = lines[position]
             is_no_heading = (
                 layout.is_header_line(line)
                 or layout.is_sum_line(line)
                 or layout.is_row_start(line)
                 or len(line.cells) > 1
                 or line.text[-1:].isdigit()
-                # The second line of a description begins right of the dates.
-                or line.box[0] >= layout.date_column.x1
+                # The second line of a description begins right of the dates, and is not apart.
+                or (line.box[0] >= layout.date_column.x1 and not _is_apart(layout, lines, position))
             )
             direction = next(
                 (direction for pattern, direction in heading_patterns if match_at_line_start(pattern, line.text)), None
@@ -444,9 +449,10 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
         is_below_text = layout.has_text_before_dates or layout.date_column.x1 < line.box[0]
         is_continuation = is_below_text and (line.box[2] < first_amount_x or last_amount_x < line.box[0])
         has_amount = not layout.is_row_start(line) and _ends_in_amount(layout, line)
-        if line.deskewed_center_y - previous_line.deskewed_center_y > CONTINUATION_GAPS[
-            0
-        ] * previous_line.height or not (is_known_line or is_continuation or has_amount):
+        if (
+            line.deskewed_center_y - previous_line.deskewed_center_y > layout.continuation_gap * previous_line.height
+            or not (is_known_line or is_continuation or has_amount)
+        ):
             return position - 1
     return len(lines) - 1
 
