@@ -64,8 +64,6 @@ def prove_directions(audit: StatementAudit) -> tuple[ProvenDirection, ...]:
     for index, step in enumerate(steps):
         if not directions[index].sign and orientation:
             directions[index] = _build_direction(orientation * step, "running balance")
-    if not orientation and not any(direction.sign for direction in directions):
-        return tuple(directions)
     for solve in (_solve_by_sums, _solve_by_marks, _solve_by_wording):
         for row_class, direction in solve(_KnownDirections(audit, movements, directions, orientation)).items():
             directions = [

@@ -612,7 +612,8 @@ class _Auditor:
     def _is_direction_heading(self, position: int) -> bool:
         line = self._lines[position]
         return (
-            not line.amounts
+            position > 0  # the first line is the bank's name
+            and not line.amounts
             and len(line.line.words) <= _MAX_HEADING_WORDS
             and len(line.line.cells) == 1
             and self._is_left(line)
