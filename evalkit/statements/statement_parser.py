@@ -352,15 +352,20 @@ class _StatementParser:
     def _is_balance_line(self, row: TableRow) -> bool:
         """Return True if a line has only a balance and words, whatever they are.
 
-        Without a date the balance must be that of the row above, or there is none.
+        Without a date the balance must be that of the rows above, or there are none.
         """
         if set(row.amounts_by_column) != {"balance"} or not row.description:
             return False
-        last = self._open_transaction.main_row if self._open_transaction else None
-        balance_above = last.get_signed_balance() if last else None
-        return row.partial_date is not None or (
-            not (self._transactions or last) or row.get_signed_balance() == balance_above
-        )
+        if row.partial_date is not None or not (self._transactions or self._open_transaction):
+            return True
+        last = self._open_transaction
+        balance = last.main_row.get_signed_balance() if last and last.main_row else None
+        amount = last.amount or Decimal(0) if last else Decimal(0)
+        for transaction in reversed(self._transactions):
+            if balance is None and transaction.balance is not None:
+                balance = transaction.balance + amount
+            amount += transaction.amount
+        return row.get_signed_balance() == balance
 
     def _consume_transaction(self, row: TableRow) -> bool:
         is_list = row.has_no_text and not self._template.rows.date_once
