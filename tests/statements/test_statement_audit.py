@@ -256,3 +256,17 @@ def test_a_balance_above_the_rows_hides_no_titles() -> None:
         "Date      Text       Debit      Credit\n          Zorvik     90.00\n03.01.24  POS        20.00\n09.01.24  PAY                   30.00\n"
     )
     assert [column.role for column in audited.columns] == ["debit", "credit"]
+
+
+def test_the_banks_name_heads_no_rows() -> None:
+    audited = audit(
+        "Pebble Purchases\nDate      Text       Amount\n03.01.24  POS        20.00\n09.01.24  PAY        30.00\n"
+    )
+    assert [direction.sign for direction in prove_directions(audited)] == [0, 0]
+
+
+def test_totals_prove_the_sides_of_columns_without_titles() -> None:
+    audited = audit(
+        "Pebble\nTotal deposits  30.00\n\n03.01.24  POS        20.00\n04.01.24  POS        25.00\n09.01.24  PAY                   30.00\n"
+    )
+    assert [direction.sign for direction in prove_directions(audited)] == [-1, -1, 1]
