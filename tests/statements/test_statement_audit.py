@@ -260,7 +260,7 @@ def test_a_balance_above_the_rows_hides_no_titles() -> None:
 
 def test_the_banks_name_heads_no_rows() -> None:
     audited = audit(
-        "Pebble Purchases\nDate      Text       Amount\n03.01.24  POS        20.00\n09.01.24  PAY        30.00\n"
+        "Pebble Purchases\n\n\n\nDate      Text       Amount\n03.01.24  POS        20.00\n09.01.24  PAY        30.00\n"
     )
     assert [direction.sign for direction in prove_directions(audited)] == [0, 0]
 
