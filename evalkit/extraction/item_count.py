@@ -206,7 +206,9 @@ def _build_item(kind: str, page: Page, text: str, reading: _Reading, section_rol
     # A stain, or a margin that is called positive, was not seen with the naked eye.
     # "Negative: S100" is no heading of genes without a variant.
     if section_role in ("gross", "negative") and (
-        kind == "biomarker" or "positive" in text[reading.start : reading.end].lower()
+        kind == "biomarker"
+        or _load_tables().kinds[kind].get("is_notice")
+        or "positive" in text[reading.start : reading.end].lower()
     ):
         section_role = PRESENT
     return CountedItem(
@@ -231,6 +233,7 @@ def _split_statements(text: str) -> list[_Statement]:
             len(line) >= _WRAPPED_LINE
             and not line.rstrip().endswith((".", ":", ";"))
             and not _get_pattern("line_start").match(next_line)
+            and not _load_tables().headings.match(next_line)
         )
         parts += [
             _get_pattern("statement_end").sub("\n", line),
@@ -307,7 +310,8 @@ def _build_readings(rule: _Rule, match: re.Match[str], offset: int) -> Iterator[
     else:
         name = _canonicalise_stain(groups["name"] or "") if "name" in groups else rule.name
         end = match.end("state") if groups.get("state") else 0
-        yield _Reading(name, state, offset + match.start(), offset + max(match.end(), end))
+        start = match.end("test") if groups.get("test") else match.start()
+        yield _Reading(name, state, offset + start, offset + max(match.end(), end))
 
 
 @cache_document_text(1_000)
@@ -480,7 +484,9 @@ def _is_in_value(item: CountedItem, name: str, value: FieldValue) -> bool:
             return set(_measure(item.text)) <= set(_measure(text))
         case "laboratory":
             tests = [set(re.findall(r"[a-z]{2,}|[a-z]\d*", test.lower())) for test in (item.name, value_name)]
-            return bool(tests[0] & tests[1]) and item.state.strip("<> ") in re.findall(r"\d+(?:\.\d+)?", text)
+            return bool(tests[0] & tests[1]) and item.state.strip("<> ").lower() in re.findall(
+                r"\d+(?:\.\d+)?|[a-z]+", text.lower()
+            )
         case _:
             return not _load_tables().kinds[item.kind].get("is_notice") and item.name in (
                 _squeeze(text) if item.kind in _SECTION_KINDS else item.name

@@ -21,8 +21,8 @@ from evalkit.statements.statement_template import Region
 from evalkit.statements.table_row import LabelledAmount, find_labelled_amounts, parse_trailing_amount
 from evalkit.statements.text_lines import PageWord, TextLine, join_cents, split_lines_into_panels
 
-#: Most words of a date: "Jan 5, 2024".
-_MAX_DATE_WORDS = 3
+#: Most words of a date: "Fri 5 Jan 2024".
+_MAX_DATE_WORDS = 4
 _MAX_AMOUNT_WORDS = 3
 #: Smallest share of a date column's dates that are alone in their cells.
 _MIN_ALONE_SHARE = 0.7

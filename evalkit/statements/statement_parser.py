@@ -333,8 +333,9 @@ class _StatementParser:
     def _consume_furniture_line(self, row: TableRow) -> bool:
         # A dated row may have only a balance: "1 May Balance brought forward 1,200.00".
         text = row.description if row.partial_date else row.line.text
-        if (row.partial_date and row.has_money_movement) or not any(
-            match_at_line_start(pattern, text) for pattern in self._template.rows.furniture
+        if (row.partial_date and row.has_money_movement) or not (
+            self._is_balance_line(row)
+            or any(match_at_line_start(pattern, text) for pattern in self._template.rows.furniture)
         ):
             return False
         self._line_above = row.line
@@ -347,6 +348,19 @@ class _StatementParser:
             row.line,
         )
         return True
+
+    def _is_balance_line(self, row: TableRow) -> bool:
+        """Return True if a line has only a balance and words, whatever they are.
+
+        Without a date the balance must be that of the row above, or there is none.
+        """
+        if set(row.amounts_by_column) != {"balance"} or not row.description:
+            return False
+        last = self._open_transaction.main_row if self._open_transaction else None
+        balance_above = last.get_signed_balance() if last else None
+        return row.partial_date is not None or (
+            not (self._transactions or last) or row.get_signed_balance() == balance_above
+        )
 
     def _consume_transaction(self, row: TableRow) -> bool:
         is_list = row.has_no_text and not self._template.rows.date_once

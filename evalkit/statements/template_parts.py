@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, pairwise, takewhile
+from decimal import Decimal
+from itertools import islice, pairwise, product, takewhile
 from typing import Literal
 
 from evalkit.documents.bundle import Box
+from evalkit.statements.amounts import find_currency_codes
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start, strip_accents
 from evalkit.statements.layout_survey import (
     AlignedColumn,
@@ -16,6 +18,7 @@ from evalkit.statements.layout_survey import (
     build_pattern_with_any_numbers,
     find_line_amounts,
 )
+from evalkit.statements.statement_parser import ParsedStatement
 from evalkit.statements.statement_template import (
     Column,
     ColumnName,
@@ -23,8 +26,10 @@ from evalkit.statements.statement_template import (
     PrintedSumLabels,
     Region,
     SectionHeading,
+    StatementTemplate,
     TotalLabel,
 )
+from evalkit.statements.table_row import find_labelled_amounts
 from evalkit.statements.text_lines import TextLine
 
 #: Largest distance of a description's next line, in heights of a word; the second value is tried if reviewers
@@ -39,6 +44,8 @@ _MAX_HEADING_WORDS = 8
 _MAX_ID_PART = 60
 #: Smallest share of numbers among the words of a column of check numbers.
 _MIN_CHECK_NUMBER_SHARE = 0.8
+#: Amounts that fewer rows make are no proof of a sum.
+_MIN_ROWS_OF_SUMS = 3
 #: Default top and bottom of a region, in page heights; lines below the footer's top count as footer.
 _DEFAULT_REGION_TOP, _FOOTER_TOP, _DEFAULT_REGION_BOTTOM = 0.06, 0.9, 0.96
 
@@ -170,7 +177,7 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
             and match_at_line_start(load_bank_vocabulary().closing, label.replace("\\", ""))
         ):
             labels_by_kind.setdefault("closing", {})[label] = False
-    totals = [TotalLabel(label=label, of="columns") for label in _find_column_total_labels(layout)]
+    totals = [TotalLabel(label=label, of="columns") for label in dict.fromkeys(_find_column_total_labels(layout))]
     kinds: tuple[Literal["deposits", "withdrawals"], ...] = ("deposits", "withdrawals")
     for kind in kinds:
         labels = labels_by_kind.get(kind, {})
@@ -195,6 +202,56 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
         opening=tuple(labels_by_kind.get("opening", ())),
         closing=tuple(labels_by_kind.get("closing", ())),
         total=tuple(totals),
+    )
+
+
+def derive_sum_labels_by_value(
+    layout: LayoutSurvey, statement: ParsedStatement, template: StatementTemplate
+) -> PrintedSumLabels:
+    """Add labels of sums whose amounts are those that the rows make, whatever their words are.
+
+    An opening and a closing balance are two amounts that differ by all rows. Kinds that have a label keep theirs.
+    """
+    labels, rules, rows = template.reconciliation, template.amounts, statement.transactions
+    if template.rows.accounts or len(rows) < _MIN_ROWS_OF_SUMS:
+        return labels
+    printed = {
+        build_pattern_with_any_numbers(labelled.label): labelled.amount
+        for lines in layout.lines_by_page
+        for position, line in enumerate(lines)
+        if not (layout.is_row_start(line) or layout.is_header_line(line) or layout.is_sum_line(line))
+        for labelled in find_labelled_amounts(
+            line, lines[position + 1 :], {"any": (r"[^\W\d_]{2}",)}, rules.decimal, cents_optional=rules.whole
+        )
+    }
+    is_owed, change = rules.balance == "owed", sum((row.amount for row in rows), Decimal(0))
+    balances = [
+        (label, amount.compute_signed_balance(is_debt_if_unmarked=is_owed)) for label, amount in printed.items()
+    ]
+    starts, ends = (
+        [("", printed_sum.value) for printed_sum in statement.sums if printed_sum.kind == kind] or balances
+        for kind in ("opening", "closing")
+    )
+    pairs = ((a, b) for (a, start), (b, end) in product(starts, ends) if a != b and end - start == change)
+    opening, closing = next(pairs, ("", "")) if change else ("", "")
+    incoming = sum((row.amount for row in rows if row.amount > 0), Decimal(0))
+    named = {total.of for total in labels.total}
+    totals: tuple[tuple[Literal["deposits", "withdrawals"], Decimal], ...] = (
+        ("deposits", incoming),
+        ("withdrawals", incoming - change),
+    )
+    return PrintedSumLabels(
+        opening=(*labels.opening, *filter(None, (opening,))),
+        closing=(*labels.closing, *filter(None, (closing,))),
+        total=(
+            *labels.total,
+            *(
+                TotalLabel(label=label, of=kind)
+                for kind, value in totals
+                for label, amount in printed.items()
+                if not named & {kind, "columns"} and amount.magnitude == value != 0 and label not in (opening, closing)
+            ),
+        ),
     )
 
 
@@ -274,19 +331,25 @@ def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
                 headings_of_balances.add(current_heading)
             if layout.is_row_start(line):
                 headings_of_rows.append(current_heading)
-            elif not layout.is_header_line(line) and _is_account_heading(line):
+            elif not layout.is_header_line(line) and _is_account_heading(layout, line):
                 current_heading = re.sub(r"\W*\(?continued\)?$", "", line.text, flags=re.IGNORECASE)
     headings = [heading for heading in dict.fromkeys(headings_of_rows) if heading in headings_of_balances - {""}]
     patterns = tuple(dict.fromkeys(map(build_pattern_with_any_numbers, headings)))
     return patterns if len(headings) > 1 else ()
 
 
-def _is_account_heading(line: TextLine) -> bool:
-    """Return True if the line is short and names an account, without an amount."""
+def _is_account_heading(layout: LayoutSurvey, line: TextLine) -> bool:
+    """Return True if the line is short and names an account, without an amount.
+
+    Left of the descriptions the name of a currency is enough.
+    """
     return (
         len(line.words) <= _MAX_HEADING_WORDS
-        and bool(match_at_line_start(load_bank_vocabulary().account, line.text))
         and not re.search(r"\d[.,]\d\d\b", line.text)
+        and (
+            bool(match_at_line_start(load_bank_vocabulary().account, line.text))
+            or (line.box[0] < layout.date_column.x1 and bool(find_currency_codes(line.text)))
+        )
     )
 
 
@@ -362,7 +425,7 @@ def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine, headings:
     return (
         layout.is_sum_line(line)
         or any(match_at_line_start(pattern, line.text) for pattern in patterns)
-        or _is_account_heading(line)
+        or _is_account_heading(layout, line)
     )
 
 

@@ -368,3 +368,58 @@ def test_a_signature_is_no_part_of_the_impression(text: str) -> None:
     report = ClinicalReport(document(f"IMPRESSION\nStable nodule.\n{text}").pages)
     (impression,) = values("radiology", "impression", report)
     assert impression.rstrip("=").strip() == "Stable nodule."
+
+
+def test_laboratory_results_listed_in_a_line() -> None:
+    text = "INR 1.1 [0.9-1.2]; D-dimer 0.31 mg/L FEU [< 0.50]; Fibrinogen 5.2 g/L [2.0-4.0] *. Lactate on 3 May 2024: 2.2 mmol/L."
+    assert values("lab-report", "labValues", ClinicalReport(document(text).pages)) == {
+        "INR": "1.1 (0.9-1.2)",
+        "Fibrinogen": "5.2 * g/L (2.0-4.0)",
+    }
+
+
+def test_a_laboratory_result_may_be_a_word() -> None:
+    text = "Nitrite: negative\n\nKetones - trace\n\nHBs antigen: non-reactive"
+    assert values("lab-report", "labValues", ClinicalReport(document(text).pages)) == {
+        "Nitrite": "negative",
+        "Ketones": "trace",
+        "HBs antigen": "non-reactive",
+    }
+
+
+def test_a_size_under_gross_counts_if_no_other_does() -> None:
+    gross = "Gross:\n\nWedge of lung with a firm white nodule of 21 mm."
+    assert values("pathology", "tumorSize", ClinicalReport(document(gross).pages)) == ["21 mm"]
+    text = f"Diagnosis: Adenocarcinoma.\n\nTumor size: 19 mm\n\n{gross}"
+    assert values("pathology", "tumorSize", ClinicalReport(document(text).pages))[0] == "19 mm"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Scan of 02/03/2024; report of 02/04/2024",
+        "Taken 4 Feb 2024 07:10, reported 4 Feb 2024",
+        "Read and signed by A. Lee MD, 02/04/2024",
+    ],
+)
+def test_a_report_date_behind_less_usual_words(text: str) -> None:
+    assert values("radiology", "date", ClinicalReport(document(text).pages))[:1] == ["2024-02-04"]
+
+
+def test_stains_that_the_lexicon_lacks() -> None:
+    text = "Positive: CD20, FOXP1 and GCET1.\n\nThe cells are positive for p63, negative for cytokeratin and malignant spread."
+    stains = values("pathology", "ihcMarkers", ClinicalReport(document(text).pages))
+    assert stains == {
+        "CD20": "positive",
+        "FOXP1": "positive",
+        "GCET1": "positive",
+        "p63": "positive",
+        "cytokeratin": "negative",
+    }
+
+
+def test_a_tumor_name_is_not_cut_before_its_features() -> None:
+    text = "Tumor type Adenocarcinoma with neuroendocrine differentiation"
+    assert values("pathology", "histology", ClinicalReport(document(text).pages)) == [
+        "Adenocarcinoma with neuroendocrine differentiation"
+    ]

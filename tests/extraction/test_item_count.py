@@ -263,7 +263,7 @@ def test_a_limit_in_words_is_no_laboratory_result() -> None:
     text = (
         "LDL\t117 H\tbelow 100\tmg/dL\nBetween 100 and 125 mg/dL a second test is advised.\nHDL\t52\t40 or above\tmg/dL"
     )
-    assert {item.role for item in count(text, "laboratory")} <= {"reference range"}
+    assert {item.state for item in count(text, "laboratory") if item.role == "present"} == {"117", "52"}
 
 
 def test_an_interval_with_its_unit_is_no_result() -> None:
@@ -649,3 +649,45 @@ def test_a_negative_headline_doubts_a_variant(text: str, *, doubted: bool) -> No
 def test_a_condition_is_no_microsatellite_status() -> None:
     text = "Microsatellite status: MSS\nThe status is MSI-High if more than 20 percent of loci are unstable."
     assert list_doubted(text, {"msiStatus": "MSS"}, "genomics") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [("Zinc\t14", "14"), ("Nitrite: negative", "negative"), ("INR 3.4 [2.0-3.0]", "3.4"), ("Ferritin 12 ug/kg", "12")],
+)
+def test_a_result_of_any_unit_or_none_is_counted(text: str, state: str) -> None:
+    assert [(item.state, bool(item.name)) for item in count(text, "laboratory")] == [(state, True)]
+    assert list_unread(text, {"labValues.Other": "1"}, "lab-report") == ["labValues"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_gap"),
+    [
+        ("Negative: CD20, CD4#, and", True),
+        ("allele fr%c", True),
+        ("== scan stops: the rest was not sent ==", True),
+        ("The cut edges were inked and the specimen was sent to the", True),
+        ("Accession #4711, 40% of cells", False),
+        ("Copies to the referring surgeon of this case", False),
+    ],
+)
+def test_damaged_or_lost_text_is_noticed(text: str, *, is_gap: bool) -> None:
+    assert bool(count(text, "gap")) is is_gap
+
+
+@pytest.mark.parametrize(
+    ("text", "is_doubted"),
+    [
+        ("Stone in the ureter. The spleen is unremark", True),
+        ("Round opacity in the breast that is highly suspicious for mali", True),
+        ("Stone in the ureter. The spleen is unremarkable.", False),
+        ("No acute disease", False),
+    ],
+)
+def test_an_impression_without_its_end_is_doubted(text: str, *, is_doubted: bool) -> None:
+    assert list_doubted(f"Impression: {text}", {"impression": text}, "radiology") == ["impression"] * is_doubted
+
+
+def test_variants_looked_for_and_not_found_are_none() -> None:
+    text = "Looked for and not found\nEGFR exon 19 deletion; MET exon 14 skipping."
+    assert list_unread(text, {}, "genomics") == []

@@ -85,7 +85,8 @@ def _rank_by_role(
         replace(reading, role=find_statement_role(report, reading.page, reading.start, reading.end))
         for reading in islice(readings, MAX_VALUES_PER_FIELD)
     )
-    stated_readings = [reading for reading in placed_readings if reading.role is not StatementRole.ASIDE]
+    dropped_roles = {StatementRole.ASIDE, *([] if field.format == "measurement" else [StatementRole.GROSS])}
+    stated_readings = [reading for reading in placed_readings if reading.role not in dropped_roles]
     roles = list(StatementRole)
     stated_readings.sort(
         key=lambda reading: (
@@ -135,7 +136,9 @@ def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> 
     for line in report.finding_lines:
         text = f"{line.text}\n"
         if (mention := field.mentions.search(text)) and not get_pattern("untold").search(
-            text, mention.start(), min(mention.end() + 60, len(text))
+            text,
+            min(mention.start(), text.find("neither ", max(mention.start() - 80, 0)) % len(text)),
+            min(mention.end() + 60, len(text)),
         ):
             return line
     return None
@@ -219,7 +222,9 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
     qualifiers, nouns = (
         "|".join(map(re.escape, sorted(words[key], key=len, reverse=True))) for key in ("before", "nouns")
     )
-    return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[ \n,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
+    return re.compile(
+        rf"(?i)(?<![\w-])(?!type\b)(?:(?:{qualifiers})[ \n,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])"
+    )
 
 
 def _read_measurements(
@@ -354,6 +359,8 @@ def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bo
             label = _find_date_label(line, label_start, match.start())
             label_start = match.end()
             rank = next((rank for rank, name in enumerate(labels) if _is_date_label(label, name)), None)
+            if rank is None and get_pattern("report_date_label").match(label):
+                rank = labels.index("date")
             if rank is None and line in letterhead and not get_pattern("other_date_word").search(f"{label} "):
                 rank = len(labels)
             is_unclear = is_day_first and get_pattern("either_order").fullmatch(match.group())
@@ -377,6 +384,7 @@ def _find_date_label(line: ReportLine, start: int, end: int) -> str:
     """Return the text before a date in small letters, or its column's header."""
     header = next((cell.column_header for cell in line.cells if cell.start <= end < cell.end), "")
     text = header or get_pattern("label_break").split(line.page.text[max(start, end - 80) : end].rstrip())[-1]
+    text = re.sub(r"^\W*\d\d?:\d\d\w*\W*", "", text)
     return text.strip(" :.-–()").lower().replace("/time", "").replace(" and time", "")
 
 

@@ -203,7 +203,8 @@ def _settle_value(field: TemplateField, value: FieldValue, statements: Sequence[
     )
     own_statement = _Statement(stored_value, _interpret(field, stored_value), own_place)
     corrected = [statement for statement in statements if statement.has_role(StatementRole.CORRECTED)]
-    current = corrected or [statement for statement in statements if not statement.has_role(StatementRole.SUPERSEDED)]
+    past_roles = (StatementRole.GROSS, StatementRole.SUPERSEDED)
+    current = corrected or [statement for statement in statements if not any(map(statement.has_role, past_roles))]
     contradictions = [statement for statement in current if statement.contradicts(own_statement)]
     rivals = contradictions if corrected else [own_statement, *contradictions]
     chosen = max(rivals, key=lambda statement: statement.meaning.gravity) if contradictions else own_statement

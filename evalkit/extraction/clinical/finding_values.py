@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 
 from evalkit.extraction.clinical.report_statements import (
     GUESSED_CONFIDENCE,
@@ -206,7 +207,10 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
     The second pass also reads history and method sections, and results without a colon or similar sign.
     """
     for line in report.body_lines if is_second_pass else report.finding_lines:
-        if _load_first_marker_words().isdisjoint(re.findall(r"[a-z0-9]+", line.text.lower())):
+        is_stain_section = get_pattern("stain_section").match(line.section)
+        if not (is_stain_section or line.kind == "row") and _load_first_marker_words().isdisjoint(
+            re.findall(r"[a-z0-9]+", line.text.lower())
+        ):
             continue
         if line.kind == "row" and (row_readings := list(_read_marker_row(line))):
             yield from row_readings
@@ -243,10 +247,34 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
                 yield LocatedClinicalValue(line.page, *leading_result, confidence, name, share)
             elif span:
                 yield from (LocatedClinicalValue(line.page, *span, confidence, name) for name in names)
+        if name_matches or is_stain_section:
+            yield from _read_unknown_stains(line, [match for match, _ in name_matches])
         for match in get_pattern("triple_negative").finditer(line.text):
             span = (line.start + match.start(), line.start + match.end())
             yield from (
                 LocatedClinicalValue(line.page, *span, LIKELY_CONFIDENCE, name) for name in ("ER", "PR", "HER2")
+            )
+
+
+def _read_unknown_stains(line: ReportLine, known: Sequence[re.Match[str]]) -> Iterator[LocatedClinicalValue]:
+    """Read stains that the lexicon lacks: in a list behind its result, or as a line's label."""
+    readings = [
+        (result, name["name"], result.start("names") + part.start() + name.start("name"))
+        for result in get_pattern("stains_of_result").finditer(line.text)
+        for part in re.finditer(r"(?:(?!\sand\s)[^,&])+", result["names"])
+        if (name := get_pattern("listed_stain").fullmatch(part.group()))
+    ]
+    if not known:
+        labels = get_pattern("stain_line").finditer(line.text)
+        readings += [(label, label["name"], label.start("name")) for label in labels]
+    for result, text, start in readings:
+        if not any(stain.start() < start + len(text) and start < stain.end() for stain in known):
+            yield LocatedClinicalValue(
+                line.page,
+                line.start + result.start("result"),
+                line.start + result.end("result"),
+                LIKELY_CONFIDENCE,
+                text,
             )
 
 
@@ -272,7 +300,10 @@ def _read_marker_row(line: ReportLine) -> Iterator[LocatedClinicalValue]:
             for name, pattern in _compile_marker_patterns()
             if (m := pattern.match(name_cell.text)) and len(name_cell.text) - m.end() < 14
         ),
-        ("", 0),
+        (name_cell.text, len(name_cell.text))
+        if get_pattern("stain_section").search(f"{line.section} {name_cell.column_header.lower()}")
+        and re.fullmatch(r"[A-Za-z][\w ./-]{1,24}", name_cell.text)
+        else ("", 0),
     )
     result_spans = [
         (cell.start, cell.end)
@@ -337,19 +368,37 @@ def read_lab_results(
         if line.kind == "row" and (row_readings := list(_read_lab_row(line, is_second_pass))):
             yield from row_readings
             continue
-        whole_line_match = get_pattern("lab_line").fullmatch(line.text.replace("\t", " "))
-        if line.kind == "row" and not (whole_line_match and "\t" not in line.text[: whole_line_match.start("value")]):
+        entries = list(_iter_lab_entries(line.text.replace("\t", " ")))
+        if line.kind == "row" and not (entries and "\t" not in line.text[: entries[0].start("value")]):
             continue
         pattern = (
             get_pattern("corrected_result")
             if get_pattern("lab_correction").search(line.text)
             else get_pattern("lab_result_with_range")
         )
-        for match in (whole_line_match,) if whole_line_match else pattern.finditer(line.text):
+        listed_spans = [entry.span() for entry in entries]
+        others = [
+            match
+            for match in pattern.finditer(line.text)
+            if not any(start <= match.start("value") < end for start, end in listed_spans)
+        ]
+        for match in [*entries, *others]:
             name = _clean_test_name(match["name"])
-            if name and normalise_lab_result(match["value"]):
+            is_no_test = get_pattern("no_test_name").search(match["name"])
+            if name and not is_no_test and normalise_lab_result(match["value"]):
                 start, end = match.span("value")
                 yield LocatedClinicalValue(line.page, line.start + start, line.start + end, LIKELY_CONFIDENCE, name)
+
+
+def _iter_lab_entries(text: str) -> Iterator[re.Match[str]]:
+    """Find the results that a line of text lists: "AFP 318 ng/mL [<7.0]; LDH 410 U/L"."""
+    starts = [0, *(match.end() for match in get_pattern("lab_entry_end").finditer(text)), len(text)]
+    for start, end in pairwise(starts):
+        entry = text[:end].rstrip(" .;,")
+        for pattern_name in ("lab_line", "lab_word_line"):
+            if match := get_pattern(pattern_name).fullmatch(entry, start):
+                yield match
+                break
 
 
 def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:

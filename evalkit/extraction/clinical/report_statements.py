@@ -42,6 +42,8 @@ class StatementRole(StrEnum):
     ADDED = "added"
     """An addendum says so, without saying that it corrects something."""
     STATED = "stated"
+    GROSS = "gross"
+    """Seen with the naked eye: only a size counts, if nothing else states one."""
     SUPERSEDED = "superseded"
     """The report says that this was replaced."""
     ASIDE = "aside"
@@ -250,7 +252,10 @@ def _iter_passages(report: ClinicalReport) -> Iterator[ReportPassage]:
         elif topic and not is_bulleted:
             is_bulleted = bool(get_pattern("bullet").match(line.text))
         own_topic = " ".join((topic, label_match["label"].lower() if label_match else "", *line.column_headers))
-        own_role = StatementRole.ASIDE if line.group in ("history", "method") else role
+        is_gross = line.section.startswith(("gross", "macro"))
+        own_role = (
+            StatementRole.GROSS if is_gross else StatementRole.ASIDE if line.group in ("history", "method") else role
+        )
         pending = ReportPassage(line.page, line.start, line.end, own_topic, own_role)
         if last_label_match:
             topic, is_bulleted = last_label_match["label"].lower(), False

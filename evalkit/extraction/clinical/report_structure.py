@@ -209,6 +209,8 @@ class _SectionTracker:
     def _track_heading(self, text: str) -> None:
         if heading_match := _match_heading(text):
             self._enter_section(heading_match["name"])
+        elif get_pattern("negative_heading").search(text):
+            self._section, self._group = text.lower(), "method"
         elif self._group in ("history", "method"):  # an unknown heading ends the section
             self._section, self._group = "", ""
 
