@@ -209,6 +209,17 @@ def test_output_folder_keeps_the_types_of_its_run(tmp_path: Path) -> None:
     assert list_type_names()[5:] == ["Dental"]
 
 
+def test_a_type_that_reviews_may_name_is_not_dropped(tmp_path: Path) -> None:
+    folder = open_output_folder(tmp_path / "output")
+    store_own_types(folder, write(tmp_path, OPERATIVE))
+    folder.write_json("reviews/a/0001.json", {})
+    with pytest.raises(UsageError, match=r"lacks Operative Note, without which reviews in .* could not be read"):
+        store_own_types(folder, write(tmp_path, row("Dental")))
+    assert list_type_names()[5:] == ["Operative Note"]
+    store_own_types(folder, write(tmp_path, row("Operative Note", definition="Another account.") + row("Dental")))
+    assert list_type_names()[5:] == ["Operative Note", "Dental"]
+
+
 def test_requests_to_models_follow_the_types_in_force(tmp_path: Path) -> None:
     five = (json.dumps(build_answer_schema()), render_judging_guide())
     use_own_types(load_own_types(write(tmp_path, OPERATIVE)))

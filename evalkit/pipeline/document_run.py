@@ -175,7 +175,11 @@ async def run_documents(options: RunOptions) -> RunSummary:
         output=document_run.output_folder.root,
         monotonic_start=monotonic_start,
         by_agent=document_run.model_session.ledger.usage_by_role,
-        further_problems=(*document_run.supplied_inputs.problems, *document_run.record_problems),
+        further_problems=(
+            *document_run.supplied_inputs.problems,
+            *document_run.record_problems,
+            *filter(None, [document_run.output_folder.changes.problem]),
+        ),
     )
     return replace(
         summary,

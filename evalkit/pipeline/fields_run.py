@@ -233,7 +233,7 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
         output=output_folder.root,
         monotonic_start=monotonic_start,
         by_agent=model_session.ledger.usage_by_role,
-        further_problems=problems,
+        further_problems=(*problems, *filter(None, [output_folder.changes.problem])),
     )
 
 

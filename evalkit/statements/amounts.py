@@ -29,7 +29,7 @@ _CURRENCY_PATTERN = rf"(?:(?:{_MARKS['symbols']}|{'|'.join(_MARKS['currencies'].
 _AMOUNT_PATTERN = re.compile(
     rf"(?P<open>\()?\s*(?P<lead>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<inner>[-+])?\s*{_CURRENCY_PATTERN}?"
     rf"(?P<digits>[\d.,'](?:[\d.,' ]*\d)?)\s*(?P<trail>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<behind>[-+])?(?P<close>\))?\s*{_CURRENCY_PATTERN}?"
-    rf"\s*(?P<code>{_CODE_PATTERN})?\.?",
+    rf"\s*(?P<bracket>\()?(?P<code>{_CODE_PATTERN})?\.?(?(bracket)\))",
     re.IGNORECASE,
 )
 #: The digits for letters that OCR confuses with them.
@@ -106,6 +106,11 @@ def parse_amount(
         return None
     amount = _parse_exact_amount(corrected, decimal_separator, cents_optional=False)
     return amount and amount._replace(is_ocr_corrected=True)
+
+
+def find_currency_codes(text: str) -> list[str]:
+    """Find the codes of currencies in a text: "USD" in "Account USD 12"."""
+    return re.findall(rf"\b(?:{'|'.join(_MARKS['currencies'].split())})\b", text)
 
 
 def get_sign_mark(text: str) -> SignMark | None:

@@ -333,7 +333,7 @@ def _compute_totals(applied: AppliedTemplate, *, least: int = 1) -> Iterator[Dec
 
 
 def is_total(applied: AppliedTemplate, page: int, box: Box) -> bool:
-    """Return True if an undated line prints sums of read rows, whatever its label."""
+    """Return True if an undated line prints known sums or balances, whatever its label."""
     audit = _compare(applied).audit
     undated = [
         (row.line.page_number, amount)
@@ -349,7 +349,18 @@ def is_total(applied: AppliedTemplate, page: int, box: Box) -> bool:
         and box[1] <= (amount.box[1] + amount.box[3]) / 2 <= box[3]
     ]
     explained = {Decimal(0), *(abs(value) for value in _compute_totals(applied, least=2))}
+    explained |= {abs(row.balance) for row in applied.statement.transactions if row.balance is not None}
+    # A balance or total that is printed again; what was read in this line itself proves nothing.
+    explained |= {
+        abs(printed.value)
+        for printed in applied.statement.sums
+        if printed.page != page or not _overlap_vertically(printed.box, box)
+    }
     return bool(amounts) and all(amount.value in explained for amount in amounts)
+
+
+def _overlap_vertically(box: Box, other: Box) -> bool:
+    return box[1] < other[3] and other[1] < box[3]
 
 
 # Rows
@@ -440,7 +451,7 @@ def _measure_line_limit(audit: StatementAudit) -> float:
     """Return the distance above which a line does not continue the row above it."""
     lines = sorted((row.line.page_number, row.line.deskewed_center_y) for row in audit.rows)
     steps = [below[1] - above[1] for above, below in pairwise(lines) if below[0] == above[0] and below[1] > above[1]]
-    return 1.45 * min(median(steps), 2.5 * min(steps)) if steps else 1.0
+    return 1.35 * min(median(steps), 2.5 * min(steps)) if steps else 1.0
 
 
 def _find_lost_lines(comparison: _Comparison, limit: float) -> Iterator[TextLine]:

@@ -64,8 +64,6 @@ def prove_directions(audit: StatementAudit) -> tuple[ProvenDirection, ...]:
     for index, step in enumerate(steps):
         if not directions[index].sign and orientation:
             directions[index] = _build_direction(orientation * step, "running balance")
-    if not orientation and not any(direction.sign for direction in directions):
-        return tuple(directions)
     for solve in (_solve_by_sums, _solve_by_marks, _solve_by_wording):
         for row_class, direction in solve(_KnownDirections(audit, movements, directions, orientation)).items():
             directions = [
@@ -194,10 +192,12 @@ def _find_balance_before(
 
 
 def _compare_step(movement: _Movement, balance: PrintedAmount | None, before: PrintedAmount | None) -> int:
-    if movement.amount is None or balance is None or before is None:
+    if balance is None or before is None:
         return 0
     step = sign_balance(balance) - sign_balance(before)
-    return 0 if abs(step) != movement.amount.value else 1 if step > 0 else -1
+    # An amount that was not recognised is what the balance changes by.
+    is_other = step == 0 or (movement.amount is not None and abs(step) != movement.amount.value)
+    return 0 if is_other else 1 if step > 0 else -1
 
 
 def sign_balance(amount: PrintedAmount) -> Decimal:

@@ -77,6 +77,8 @@ class BankVocabulary(StrictRecord):
     """A line that names a bank."""
     whole: LinePattern
     """The label of a total of all deposits or all withdrawals, not only of one kind."""
+    other_period: LinePattern
+    """Words, anywhere in a label, of a sum over another time than the statement's, such as a year to date."""
     subtotal: LinePattern
     """The label of any total."""
     furniture: tuple[LinePattern, ...]

@@ -32,11 +32,11 @@ _MONTH_BY_FULL_NAME = {
     name: number
     for number, names in enumerate(
         (
-            "january januar janvier enero gennaio januari janeiro", "february februar février febrero febbraio februari fevereiro",
-            "march märz mars marzo maart março", "april avril abril aprile", "may mai mayo maggio mei maio",
-            "june juni juin junio giugno junho", "july juli juillet julio luglio julho", "august août agosto augustus",
-            "september septembre septiembre settembre setembro", "october oktober octobre octubre ottobre outubro",
-            "november novembre noviembre novembro", "december dezember décembre diciembre dicembre dezembro",
+            "january januar janvier enero gennaio januari janeiro stycznia styczeń leden ledna január ocak tammikuuta ianuarie jaanuar janvāris sausis janúar ιανουαρίου", "february februar février febrero febbraio februari fevereiro lutego luty únor února február şubat helmikuuta februarie veebruar februāris vasaris φεβρουαρίου",
+            "march märz mars marzo maart março marca marzec březen března március mart maaliskuuta martie märts marts kovas mac μαρτίου", "april avril abril aprile kwietnia kwiecień duben dubna április nisan huhtikuuta aprilie aprīlis balandis apríl απριλίου", "may mai mayo maggio mei maio maja květen května május mayıs toukokuuta maijs gegužė maí μαΐου",
+            "june juni juin junio giugno junho czerwca czerwiec červen června június haziran kesäkuuta iunie juuni jūnijs birželis júní ιουνίου", "july juli juillet julio luglio julho lipca lipiec červenec července július temmuz heinäkuuta iulie juuli jūlijs liepa júlí julai ιουλίου", "august août agosto augustus augusti sierpnia sierpień srpen srpna augusztus ağustos elokuuta augusts rugpjūtis ágúst avgust agustus ogos αυγούστου",
+            "september septembre septiembre settembre setembro września wrzesień září szeptember eylül syyskuuta septembrie rugsėjis σεπτεμβρίου", "october oktober octobre octubre ottobre outubro października październik říjen října október ekim lokakuuta octombrie oktoober oktobris spalis οκτωβρίου",
+            "november novembre noviembre novembro listopada listopad kasım marraskuuta noiembrie lapkritis nóvember νοεμβρίου", "december dezember décembre diciembre dicembre dezembro grudnia grudzień prosinec prosince aralık joulukuuta decembrie detsember gruodis desember disember δεκεμβρίου",
         ),
         1,
     )
@@ -45,16 +45,26 @@ _MONTH_BY_FULL_NAME = {
 _PATTERN_BY_CODE = {
     "%d": r"(?P<d>\d{1,2})",
     "%m": r"(?P<m>\d{1,2})",
-    "%b": r"(?P<b>[^\W\d_]{3,9})\.?",
+    "%b": r"(?P<b>[^\W\d_]{3,12})\.?",
     "%Y": r"(?P<Y>(?:19|20)\d\d)",
     "%y": r"(?P<y>\d{2})",
 }
 _CURRENT_CENTURY = 2000
+#: The day of the week may be printed before a date that begins with a number.
+_WEEKDAY = (
+    r"(?:(?i:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so|lun|mar|mer|jeu|ven|sam|dim|mi[eé]|jue|vie|s[aá]b|dom|gio|"
+    r"seg|ter|qua|qui|sex|ma|wo|vr|za|zo|man|tir|ons|tor|fre|l[øö]r|s[øö]n|pon|wto?|[śs]r|czw|pt|ndz|po|[úu]t|st|[čc]t|p[áa]|ne)"
+    r"[.,]{0,2}\s)?"
+)
 _OCR_NOISE_CHARACTERS = " .,:;'|_*"
 #: A period within one month, whose name and year are printed once.
 _UNTIL = r"\s?(?:-|–|to|through|bis|au|al?|t/m)\s?"
 _MONTH_BEFORE_DAYS = re.compile(rf"\b([^\W\d_]{{3,9}}) (\d{{1,2}}){_UNTIL}(\d{{1,2}}),? ((?:19|20)\d\d)\b")
 _MONTH_BEHIND_DAYS = re.compile(rf"\b(\d{{1,2}})\.?{_UNTIL}(\d{{1,2}})\.? ([^\W\d_]{{3,9}}) ((?:19|20)\d\d)\b")
+_MONTH_WITH_YEAR = re.compile(
+    r"(?<![\w.,/-])(?<!\d )(?<!\d\. )(?:(?P<month>[^\W\d_]{3,12}|\d\d)(?:[/-]|[.,]{0,2} )(?P<year>20\d\d)"
+    r"|(?P<first_year>20\d\d)[/.-](?P<number>\d\d))(?!\w|[.,/-]\d)"
+)
 #: A transaction's date may be this much outside the statement's period, because of late booking or a weekend.
 PERIOD_MARGIN = timedelta(days=7)
 _YEAR_LENGTH = timedelta(days=366)
@@ -167,9 +177,10 @@ def find_named_month(text: str) -> StatementPeriod | None:
     >>> find_named_month("Margin 2020 of 5 Marches 1") is None
     True
     """
-    for match in re.finditer(r"(?<![\w.])([^\W\d_]{3,9})\.?,? (20\d\d)(?!\w|[.,]\d)", text[:500]):
-        name, year = match[1].casefold(), int(match[2])
-        if month := _MONTH_BY_FULL_NAME.get(name) or _MONTH_BY_NAME.get(name):
+    for match in _MONTH_WITH_YEAR.finditer(text[:500]):
+        name, year = match["month"] or match["number"], int(match["year"] or match["first_year"])
+        month = int(name) if name.isdigit() else _find_named_month(name.casefold(), is_exact=True)
+        if month and 1 <= month <= 12:
             following_month = date(year + month // 12, month % 12 + 1, 1)
             return StatementPeriod(date(year, month, 1), following_month - timedelta(days=1))
     return None
@@ -200,9 +211,17 @@ def resolve_date(partial_date: PartialDate, period: StatementPeriod | None) -> d
     return candidates[0] if candidates else None
 
 
+@cache
+def _find_named_month(name: str, *, is_exact: bool = False) -> int | None:
+    """Return the month of a name or of its beginning; its first letters suffice unless ``is_exact``."""
+    named = (month for full_name, month in _MONTH_BY_FULL_NAME.items() if full_name.startswith(name))
+    month = _MONTH_BY_NAME.get(name) or next(named, None)
+    return month if month or is_exact else _MONTH_BY_NAME.get(name[:4]) or _MONTH_BY_NAME.get(name[:3])
+
+
 def _build_partial_date(parts: dict[str, str | None]) -> PartialDate | None:
     month_name = (parts.get("b") or "").casefold()
-    named_month = _MONTH_BY_NAME.get(month_name[:4]) or _MONTH_BY_NAME.get(month_name[:3])
+    named_month = _find_named_month(month_name) if month_name else None
     month = named_month or int(parts.get("m") or 0)
     short_year = parts.get("y")
     year = int(parts["Y"] or 0) if parts.get("Y") else _CURRENT_CENTURY + int(short_year) if short_year else None
@@ -220,4 +239,7 @@ def _compile_date_format(date_format: str) -> re.Pattern[str]:
         _PATTERN_BY_CODE.get(piece) or blank.join(map(re.escape, piece.split(" ")))
         for piece in re.split(r"(%.)", date_format)
     )
-    return re.compile("".join(pieces))
+    pattern = "".join(pieces)
+    if "." in date_format:  # a blank behind each point, and a point behind the date, are a matter of taste
+        pattern = re.sub(r"\\\.(?=\()", r"\\.\\s?", pattern) + (r"\.?" if not date_format.endswith(".") else "")
+    return re.compile(pattern if date_format.startswith("%b") else f"{_WEEKDAY}{pattern}")

@@ -10,19 +10,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise, takewhile
+from itertools import pairwise, takewhile, zip_longest
+from statistics import median
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.statements.amounts import DecimalSeparator, get_sign_mark, parse_amount
-from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
+from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start, search_in_line
 from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
 from evalkit.statements.statement_kinds import KindEvidence, find_statement_kind
 from evalkit.statements.statement_template import Region
 from evalkit.statements.table_row import LabelledAmount, find_labelled_amounts, parse_trailing_amount
 from evalkit.statements.text_lines import PageWord, TextLine, join_cents, split_lines_into_panels
 
-#: Most words of a date: "Jan 5, 2024".
-_MAX_DATE_WORDS = 3
+#: Most words of a date: "Fri 5 Jan 2024".
+_MAX_DATE_WORDS = 4
 _MAX_AMOUNT_WORDS = 3
 #: Smallest share of a date column's dates that are alone in their cells.
 _MIN_ALONE_SHARE = 0.7
@@ -30,6 +31,8 @@ _MIN_ALONE_SHARE = 0.7
 _MAX_ROW_LINES = 4
 #: Most lines from a table header to a row below it.
 _MAX_HEADER_DISTANCE = 4
+#: Largest distance of a description's next line, in heights of a word; and how much further than usual it may be.
+_CONTINUATION_GAP, _APART = 2.2, 1.35
 #: Largest distance between a header's lines, in heights of a word.
 _MAX_HEADER_LINE_GAP = 1.9
 #: If a smaller share of the dated lines with amounts has cents, the statement prints amounts without cents.
@@ -45,6 +48,7 @@ _REFERENCE_NUMBER, _MIN_REFERENCE_NUMBERS, _ALIGNMENT_TOLERANCE = re.compile(r"\
 #: Smallest distance of such a column from the dates, in page widths: check numbers are printed nearer.
 _MIN_REFERENCE_DISTANCE = 0.12
 _PRINTED_AMOUNT = re.compile(r"\d[.,]\d\d\b")
+_LONE_DAY = re.compile(r"\d{1,2}")
 _LETTERS, _WORD = re.compile(r"[^\W\d_]{2}"), re.compile(r"[^\W\d_]{4}")
 LinesByPage = Sequence[Sequence[TextLine]]
 
@@ -138,6 +142,19 @@ class LayoutSurvey:
             and not any(word.box[0] > placed_date.x1 for word in words)
             for placed_date, words in zip(dates, texts, strict=True)
         ) > len(dates)
+
+    @cached_property
+    def continuation_gap(self) -> float:
+        """The largest distance of a description's next line, in heights of a word.
+
+        Within a table no line of a row is much further from the one above than most lines are.
+        """
+        steps = [
+            (below.deskewed_center_y - above.deskewed_center_y) / above.height
+            for lines, row_positions in self.row_positions_by_page.values()
+            for above, below in pairwise(lines[row_positions[0] : row_positions[-1] + 1])
+        ]
+        return min(_CONTINUATION_GAP, _APART * median(steps)) if len(steps) > 1 else _CONTINUATION_GAP
 
     @cached_property
     def row_positions_by_page(self) -> dict[int, tuple[Sequence[TextLine], list[int]]]:
@@ -238,7 +255,7 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
             *_find_reference_columns(
                 table_lines, date_column.x1 + _MIN_REFERENCE_DISTANCE, (*amount_columns, *other_date_columns)
             ),
-            *_find_place_columns(row_dates, header_lines, amount_columns[0].x0),
+            *_find_other_text_columns(row_dates, header_lines, (*amount_columns, *other_date_columns)),
         ),
         labelled_amounts=tuple(
             _find_labelled_sums(
@@ -256,8 +273,10 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
 
 def find_line_dates(line: TextLine) -> Iterator[DateOrAmount]:
     """Find the dates at the start of each cell of the line, from the left."""
-    for cell in line.cells:
-        words = cell.words
+    for cell, next_cell in zip_longest(line.cells, line.cells[1:]):
+        # In scans a day and its month may be apart.
+        is_divided = line.is_ocr_text and next_cell is not None and _LONE_DAY.fullmatch(cell.text) is not None
+        words = (*cell.words, *next_cell.words) if is_divided and next_cell else cell.words
         while words:
             candidates = (DateOrAmount(line, words[:size]) for size in range(min(_MAX_DATE_WORDS, len(words)), 0, -1))
             placed_date = next(
@@ -687,21 +706,32 @@ def _find_reference_columns(
     )
 
 
-def _find_place_columns(
-    row_dates: Sequence[DateOrAmount], header_lines: Sequence[TextLine], right_limit: float
+def _find_other_text_columns(
+    row_dates: Sequence[DateOrAmount], header_lines: Sequence[TextLine], taken_columns: Sequence[AlignedColumn]
 ) -> Iterator[AlignedColumn]:
-    """Find columns of towns and references, left of the amounts, by their titles."""
+    """Find columns of towns, codes, times and references, left of the amounts, by their titles.
+
+    Beside a title of descriptions, any other title means something else; without one, only a title of towns does.
+    """
     titles, patterns = [cell for line in header_lines for cell in line.cells], load_bank_vocabulary().columns
     has_description = any(match_at_line_start(patterns["description"], title.text) for title in titles)
-    names = ("place", "reference") if has_description else ("place",)
-    title_x0 = [title.box[0] for name in names for title in titles if match_at_line_start(patterns[name], title.text)]
-    places = [
+    known = [pattern for name, pattern in patterns.items() if name not in ("place", "reference")]
+    title_x0 = [
+        title.box[0]
+        for title in titles
+        if match_at_line_start(patterns["place"], title.text)
+        or (has_description and not any(match_at_line_start(pattern, title.text) for pattern in known))
+    ]
+    texts = [
         DateOrAmount(cell, cell.words)
         for placed_date in row_dates
         for cell in placed_date.line.cells
-        if any(abs(cell.box[0] - x0) < _ALIGNMENT_TOLERANCE for x0 in title_x0) and placed_date.x1 < cell.box[0]
+        if any(abs(cell.box[0] - x0) < _ALIGNMENT_TOLERANCE for x0 in title_x0)
+        and placed_date.x1 < cell.box[0]
+        and not any(column.overlaps(cell.box[0], cell.box[2]) for column in taken_columns)
     ]
-    return (column for column in _group_into_columns(places) if column.x1 < right_limit)
+    right_limit = min(column.x1 for column in taken_columns)
+    return (column for column in _group_into_columns(texts) if column.x1 < right_limit)
 
 
 def _find_amount_columns(
@@ -771,4 +801,8 @@ def _find_labelled_sums(
                 labelled_amounts = find_labelled_amounts(
                     label_line, lines_below, patterns, decimal_separator, cents_optional=cents_optional
                 )
-                yield from ((line, labelled_amount) for labelled_amount in labelled_amounts)
+                yield from (
+                    (line, labelled_amount)
+                    for labelled_amount in labelled_amounts
+                    if not search_in_line(vocabulary.other_period, labelled_amount.label)
+                )

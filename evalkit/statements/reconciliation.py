@@ -163,8 +163,9 @@ def _check_subtotals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
         if printed_sum.kind not in ("subtotal", "deposits_subtotal", "withdrawals_subtotal"):
             continue
         computed_sums = _add_up_rows_above(account, printed_sum)
-        if printed_sum.kind == "subtotal" and opening_balance is not None:
-            computed_sums.append(opening_balance + computed_sums[0])
+        if opening_balance is not None:  # a balance may be carried below any column of money
+            rows_above = account.rows[: printed_sum.after]
+            computed_sums.append(sum((row.amount for row in rows_above), opening_balance))
         computed = next((total for total in computed_sums if abs(total) == abs(printed_sum.value)), computed_sums[0])
         yield _build_sum_check(
             "subtotal",

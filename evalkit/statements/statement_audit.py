@@ -8,12 +8,12 @@ into lines: a mistake in both would confirm itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache, cached_property, partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -63,7 +63,7 @@ _AMOUNT = re.compile(
 _WHOLE_AMOUNT = re.compile(
     rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>\d{{1,3}}(?:[.,' ]\d{{3}}){{1,4}}|\d{{1,7}}){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
 )
-_NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./ -])(\d{1,2})(?:\2(\d{4}|\d{2}))?\.?(?![\w/-]|[.,]\d)")
+_NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./-]| |\. )(\d{1,2})(?:\2(\d{4}|\d{2}))?\.?(?![\w/-]|[.,]\d)")
 
 
 @cache
@@ -86,11 +86,15 @@ def has_word(text: str, section: str, name: str) -> bool:
 
 @cache
 def _compile_named_date() -> re.Pattern[str]:
-    months = "|".join(prefix for prefixes in load_audit_words()["date"]["months"] for prefix in prefixes)
-    month, year = rf"(?:{months})[^\W\d_]{{0,8}}", r"(?:19|20)\d\d|\d\d(?![\d:.,])"
+    words = load_audit_words()["date"]
+    months = "|".join(prefix for prefixes in words["months"] for prefix in prefixes)
+    parts = {name[:end] for names in words["month_names"] for name in names for end in range(3, len(name) + 1)}
+    named = "|".join(sorted(parts, key=len, reverse=True))
+    month = rf"(?:(?:{months})[^\W\d_]{{0,8}}|(?:{named})(?:ta)?(?![^\W\d_]))"
+    year = r"(?:19|20)\d\d|\d\d(?![\d:.,])"
     return re.compile(
         rf"(?<![\w.,/])(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\.)?[ /.-]{{0,2}}(?:de )?(?P<month>{month})"
-        rf"|(?P<month2>{month})\.?[ /-]?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?)"
+        rf"|(?P<month2>{month})\.?[ /-]?(?P<day2>\d{{1,2}})(?!\d)(?:st|nd|rd|th)?)"
         rf"(?:\.?,?[ /-]{{0,2}}(?:de )?(?P<year>{year}))?(?![\w/])",
         re.IGNORECASE,
     )
@@ -283,6 +287,11 @@ class StatementAudit:
                 return min(days), max(days)
         # A date without any words, at the head of a letter, is the statement's.
         dated = [max(days) for text, days in resolved if days and (not text or has_word(text, "date", "statement"))]
+        # Without any such date, those with a year count if they are of one time, or a month with its year.
+        others = [max(days) for _, days in resolved if days]
+        if not dated and others and max(others) - min(others) < _LONGEST_PERIOD:
+            dated = others
+        dated = dated or list(islice(filter(None, map(_find_month_end, self.other_lines)), 1))
         return (max(dated) - _LONGEST_PERIOD, max(dated)) if dated else None
 
     def _resolve_header_date(
@@ -458,7 +467,7 @@ class _Auditor:
             or not any(_measure_gap(amount.box, word.box) < _CODE_DISTANCE for amount in scanned.amounts)
         ]
         for word in list(scanned.words):
-            code = word.text.translate(_DASHES)
+            code = word.text.translate(_DASHES).strip("()")
             mark = "minus" if code == "-" else _load_mark_by_code().get(code)
             neighbours = [amount for amount in scanned.amounts if not amount.mark]
             if mark is None or not neighbours or word.box[0] < scanned.line.box[0] + 0.1:
@@ -555,7 +564,10 @@ class _Auditor:
         first = self._lines[position].line
         header: list[TextLine] = []
         for line in reversed(self._lines[max(0, position - _MAX_HEADER_LINES) : position]):
-            is_balance = has_word(line.text, "sum", "balance") or has_word(line.text, "sum", "carried")
+            # Directly above the rows may be a balance, whatever its label.
+            is_balance = not line.is_row and (
+                not header or has_word(line.text, "sum", "balance") or has_word(line.text, "sum", "carried")
+            )
             if line.line.page_number != first.page_number or ((line.dates or line.amounts) and not is_balance):
                 break
             below = header[0] if header else first
@@ -600,7 +612,8 @@ class _Auditor:
     def _is_direction_heading(self, position: int) -> bool:
         line = self._lines[position]
         return (
-            not line.amounts
+            position > 0  # the first line is the bank's name
+            and not line.amounts
             and len(line.line.words) <= _MAX_HEADING_WORDS
             and len(line.line.cells) == 1
             and self._is_left(line)
@@ -759,7 +772,7 @@ def _find_dates(
             yield match, (int(third), second, int(first), False)
         elif len(first) <= 2 and (
             match[2] in "/-"
-            or (third and match[2] == ".")
+            or (third and match[2].startswith("."))
             or (
                 is_at_start
                 and (match[2] == "." or not match.start())
@@ -773,15 +786,25 @@ def _find_dates(
 
 @cache_document_text(256)
 def _find_month(name: str) -> int | None:
-    folded = name.casefold()
-    return next(
-        (
-            number
-            for number, prefixes in enumerate(load_audit_words()["date"]["months"], 1)
-            if folded.startswith(tuple(prefixes))
-        ),
-        None,
+    folded, words = name.casefold(), load_audit_words()["date"]
+    is_meant: tuple[Callable[[Sequence[str], Sequence[str]], bool], ...] = (
+        lambda prefixes, _: folded in prefixes,
+        lambda _, names: any(name.startswith(folded.removesuffix("ta")) for name in names) and len(folded) > 2,
+        lambda prefixes, _: folded.startswith(tuple(prefixes)),
     )
+    months = list(enumerate(zip(words["months"], words["month_names"], strict=True), 1))
+    return next((number for is_month in is_meant for number, month in months if is_month(*month)), None)
+
+
+def _find_month_end(line: TextLine) -> date | None:
+    """Return the last day of a month that the line prints with its year; None without."""
+    # Without a day before it.
+    pattern = r"(?<![\w./-])(?<!\d )(?<!\d\. )([^\W\d_]{3,}|\d\d)(?:[.,]? |[/.-])(20\d\d)(?!\w|[.,/-]\d)"
+    for match in re.finditer(pattern, line.text):
+        month = int(match[1]) if match[1].isdigit() else _find_month(match[1])
+        if month and 1 <= month <= 12:
+            return date(int(match[2]) + month // 12, month % 12 + 1, 1) - timedelta(days=1)
+    return None
 
 
 def _complete_year(printed: str | None) -> int | None:
@@ -790,8 +813,8 @@ def _complete_year(printed: str | None) -> int | None:
 
 def _read_mark(match: re.Match[str], text: str) -> tuple[AmountMark, int]:
     """Return the mark of an amount, and the end of the amount with its mark."""
-    code = re.match(r"\s?([A-Za-z]{1,5}\.?)(?!\w)", text[match.end() : match.end() + 8])
-    if code and (mark := _load_mark_by_code().get(code[1])):
+    code = re.match(r"\s?(\()?([A-Za-z]{1,5}\.?)(?(1)\)|(?!\w))", text[match.end() : match.end() + 8])
+    if code and (mark := _load_mark_by_code().get(code[2])):
         return mark, match.end() + code.end()
     signs = {match["lead"], match["inner"], match["trail"]}
     if (match["open"] and match["close"]) or "-" in signs:
@@ -818,6 +841,8 @@ def _clip_side(scanned: _ScannedLine, left: float, right: float) -> _ScannedLine
 
 
 def _classify_sum(label: str) -> PrintedSumKind:
+    if "%" in label or has_word(label, "sum", "other_period"):
+        return "other"
     is_balance, direction = has_word(label, "sum", "balance"), read_direction(label, is_owed=None)
     kinds: tuple[tuple[PrintedSumKind, bool], ...] = (
         ("carried", has_word(label, "sum", "carried")),

@@ -333,8 +333,9 @@ class _StatementParser:
     def _consume_furniture_line(self, row: TableRow) -> bool:
         # A dated row may have only a balance: "1 May Balance brought forward 1,200.00".
         text = row.description if row.partial_date else row.line.text
-        if (row.partial_date and row.has_money_movement) or not any(
-            match_at_line_start(pattern, text) for pattern in self._template.rows.furniture
+        if (row.partial_date and row.has_money_movement) or not (
+            self._is_balance_line(row)
+            or any(match_at_line_start(pattern, text) for pattern in self._template.rows.furniture)
         ):
             return False
         self._line_above = row.line
@@ -347,6 +348,24 @@ class _StatementParser:
             row.line,
         )
         return True
+
+    def _is_balance_line(self, row: TableRow) -> bool:
+        """Return True if a line has only a balance and words, whatever they are.
+
+        Without a date the balance must be that of the rows above, or there are none.
+        """
+        if set(row.amounts_by_column) != {"balance"} or not row.description:
+            return False
+        if row.partial_date is not None or not (self._transactions or self._open_transaction):
+            return True
+        last = self._open_transaction
+        balance = last.main_row.get_signed_balance() if last and last.main_row else None
+        amount = last.amount or Decimal(0) if last else Decimal(0)
+        for transaction in reversed(self._transactions):
+            if balance is None and transaction.balance is not None:
+                balance = transaction.balance + amount
+            amount += transaction.amount
+        return row.get_signed_balance() == balance
 
     def _consume_transaction(self, row: TableRow) -> bool:
         is_list = row.has_no_text and not self._template.rows.date_once

@@ -88,6 +88,8 @@ def _find_amount_after_label(
     In the label's own cell, also the number of the label's words.
     """
     for cell in cells:
+        if cell is not cells[0] and "%" in cell.text:
+            break  # a table of rates
         trailing_amount = parse_trailing_amount(cell, decimal_separator, cents_optional=cents_optional)
         if trailing_amount and not (cell is cells[0] and trailing_amount[1] == 0):
             return trailing_amount[0], cell, trailing_amount[1] if cell is cells[0] else None

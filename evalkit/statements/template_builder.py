@@ -48,11 +48,11 @@ from evalkit.statements.statement_template import (
     parse_template_toml,
 )
 from evalkit.statements.template_parts import (
-    CONTINUATION_GAPS,
     NARROW_MARGIN,
     build_columns,
     build_regions,
     derive_sum_labels,
+    derive_sum_labels_by_value,
     derive_template_id,
     find_account_heading_patterns,
     find_bank_name,
@@ -95,6 +95,10 @@ class TemplateHypothesis:
 
 #: Score for a column whose printed title agrees with its assumed meaning; a met sum scores 1.
 _TITLE_WEIGHT = 0.4
+#: Largest share of the rows whose only amounts are in columns that are not read.
+_MAX_LOST_SHARE = 0.1
+#: Further distances of a description's next line, in heights of a word, that are tried if reviewers criticised it.
+_CONTINUATION_GAPS = (2.2, 3.4)
 #: Most columns of amounts that get a meaning, counted from the right; others are not read.
 _MAX_AMOUNT_COLUMNS = 4
 #: On statements of debts an amount with a minus is a payment.
@@ -127,7 +131,7 @@ def generate_hypotheses(
 
     ``complaints``: weights of the reviewers' issues by category; some categories add wider regions or larger line gaps.
     """
-    gaps = CONTINUATION_GAPS if "multiline_handling" in complaints else CONTINUATION_GAPS[:1]
+    gaps = (layout.continuation_gap, *(_CONTINUATION_GAPS if "multiline_handling" in complaints else ()))
     wide_region_options = (False, True) if "bbox_accuracy" in complaints else (False,)
     has_headings = bool(find_direction_headings(layout))
     date_hypotheses = list(generate_date_hypotheses(layout))
@@ -169,6 +173,7 @@ def _generate_column_names(layout: LayoutSurvey) -> Iterator[tuple[tuple[ColumnN
         if (
             has_one_meaning
             and len(used_names) == len(set(used_names))
+            and not _loses_rows(layout, amount_columns, column_names)
             and not (sides and _share_rows(*(amount_columns[column_names.index(name)] for name in _SIDES)))
         ):
             title_score = sum(map(_score_title, column_names, title_names))
@@ -176,6 +181,20 @@ def _generate_column_names(layout: LayoutSurvey) -> Iterator[tuple[tuple[ColumnN
                 (*skipped_names, *column_names),
                 title_score + (0.1 if used_names in usual_combinations else 0) - 0.3 * column_names.count("other"),
             )
+
+
+def _loses_rows(
+    layout: LayoutSurvey, amount_columns: Sequence[AlignedColumn], column_names: Sequence[ColumnName]
+) -> bool:
+    """Return True if many rows have no amount but in columns that would not be read."""
+    lines_by_use = group_pairs(
+        (name == "other", id(placed_amount.line))
+        for name, column in zip(column_names, amount_columns, strict=True)
+        for placed_amount in column.dates_or_amounts
+        if layout.is_row_start(placed_amount.line)
+    )
+    lost_lines = set(lines_by_use.get(True, ())) - set(lines_by_use.get(False, ()))
+    return len(lost_lines) > _MAX_LOST_SHARE * len(layout.date_column.dates_or_amounts)
 
 
 def _share_rows(left_column: AlignedColumn, right_column: AlignedColumn) -> bool:
@@ -379,7 +398,7 @@ def build_draft_template(bundle: DocumentBundle) -> AppliedTemplate:
     amounts.
     """
     layout, drafts = _build_scored_drafts(bundle, None)
-    return _name_sign_proofs(max(drafts, key=attrgetter("score")).applied, layout)
+    return _finish_draft(max(drafts, key=attrgetter("score")).applied, layout)
 
 
 def build_next_draft(bundle: DocumentBundle, retry: BuilderRetryInput) -> AppliedTemplate | None:
@@ -392,7 +411,7 @@ def build_next_draft(bundle: DocumentBundle, retry: BuilderRetryInput) -> Applie
     next_draft = choose_untried_draft(
         drafts, retry.list_tried_templates(), lambda applied_template: _score_reading(applied_template, layout)
     )
-    return next_draft and _name_sign_proofs(next_draft, layout)
+    return next_draft and _finish_draft(next_draft, layout)
 
 
 def _build_scored_drafts(
@@ -417,14 +436,23 @@ def _build_scored_drafts(
     return layout, [build_and_score(hypothesis) for hypothesis in hypotheses]
 
 
-def _name_sign_proofs(applied_template: AppliedTemplate, layout: LayoutSurvey) -> AppliedTemplate:
-    """Return the reading with its directions' proofs; keep a person's decision."""
+def _finish_draft(applied_template: AppliedTemplate, layout: LayoutSurvey) -> AppliedTemplate:
+    """Return the reading with its directions' proofs, and with sums of any label.
+
+    A person's decision is kept. Labels by value count only if the directions are proven without them.
+    """
     template = applied_template.template
     if "person" in template.amounts.sign_proof:
         return applied_template
     sign_proof = DirectionEvidence(applied_template, layout.kind_evidence).list_proofs()
     amount_rules = template.amounts.model_copy(update={"sign_proof": sign_proof})
-    return replace(applied_template, template=template.model_copy(update={"amounts": amount_rules}))
+    template = template.model_copy(update={"amounts": amount_rules})
+    labels = derive_sum_labels_by_value(layout, applied_template.statement, template)
+    by_value = applied_template.apply_other_template(template.model_copy(update={"reconciliation": labels}))
+    names = {check.name for check in by_value.sum_checks}
+    is_whole = "closing_balance" in names or {"deposits", "withdrawals"} <= names
+    is_better = by_value.has_all_sums_met and count_met_sums(by_value) > count_met_sums(applied_template)
+    return by_value if sign_proof and is_whole and is_better else replace(applied_template, template=template)
 
 
 def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> float:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, pairwise, takewhile
+from decimal import Decimal
+from itertools import islice, pairwise, product, takewhile
 from typing import Literal
 
 from evalkit.documents.bundle import Box
+from evalkit.statements.amounts import find_currency_codes
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start, strip_accents
 from evalkit.statements.layout_survey import (
     AlignedColumn,
@@ -16,6 +18,7 @@ from evalkit.statements.layout_survey import (
     build_pattern_with_any_numbers,
     find_line_amounts,
 )
+from evalkit.statements.statement_parser import ParsedStatement
 from evalkit.statements.statement_template import (
     Column,
     ColumnName,
@@ -23,13 +26,12 @@ from evalkit.statements.statement_template import (
     PrintedSumLabels,
     Region,
     SectionHeading,
+    StatementTemplate,
     TotalLabel,
 )
+from evalkit.statements.table_row import find_labelled_amounts
 from evalkit.statements.text_lines import TextLine
 
-#: Largest distance of a description's next line, in heights of a word; the second value is tried if reviewers
-#: criticised it.
-CONTINUATION_GAPS = (2.2, 3.4)
 #: Space left beside a column's outermost words, so that longer words fit too, in page widths.
 _COLUMN_MARGIN = 0.03
 NARROW_MARGIN = 0.004
@@ -39,6 +41,8 @@ _MAX_HEADING_WORDS = 8
 _MAX_ID_PART = 60
 #: Smallest share of numbers among the words of a column of check numbers.
 _MIN_CHECK_NUMBER_SHARE = 0.8
+#: Amounts that fewer rows make are no proof of a sum.
+_MIN_ROWS_OF_SUMS = 3
 #: Default top and bottom of a region, in page heights; lines below the footer's top count as footer.
 _DEFAULT_REGION_TOP, _FOOTER_TOP, _DEFAULT_REGION_BOTTOM = 0.06, 0.9, 0.96
 
@@ -170,7 +174,7 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
             and match_at_line_start(load_bank_vocabulary().closing, label.replace("\\", ""))
         ):
             labels_by_kind.setdefault("closing", {})[label] = False
-    totals = [TotalLabel(label=label, of="columns") for label in _find_column_total_labels(layout)]
+    totals = [TotalLabel(label=label, of="columns") for label in dict.fromkeys(_find_column_total_labels(layout))]
     kinds: tuple[Literal["deposits", "withdrawals"], ...] = ("deposits", "withdrawals")
     for kind in kinds:
         labels = labels_by_kind.get(kind, {})
@@ -195,6 +199,56 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
         opening=tuple(labels_by_kind.get("opening", ())),
         closing=tuple(labels_by_kind.get("closing", ())),
         total=tuple(totals),
+    )
+
+
+def derive_sum_labels_by_value(
+    layout: LayoutSurvey, statement: ParsedStatement, template: StatementTemplate
+) -> PrintedSumLabels:
+    """Add labels of sums whose amounts are those that the rows make, whatever their words are.
+
+    An opening and a closing balance are two amounts that differ by all rows. Kinds that have a label keep theirs.
+    """
+    labels, rules, rows = template.reconciliation, template.amounts, statement.transactions
+    if template.rows.accounts or len(rows) < _MIN_ROWS_OF_SUMS:
+        return labels
+    printed = {
+        build_pattern_with_any_numbers(labelled.label): labelled.amount
+        for lines in layout.lines_by_page
+        for position, line in enumerate(lines)
+        if not (layout.is_row_start(line) or layout.is_header_line(line) or layout.is_sum_line(line))
+        for labelled in find_labelled_amounts(
+            line, lines[position + 1 :], {"any": (r"[^\W\d_]{2}",)}, rules.decimal, cents_optional=rules.whole
+        )
+    }
+    is_owed, change = rules.balance == "owed", sum((row.amount for row in rows), Decimal(0))
+    balances = [
+        (label, amount.compute_signed_balance(is_debt_if_unmarked=is_owed)) for label, amount in printed.items()
+    ]
+    starts, ends = (
+        [("", printed_sum.value) for printed_sum in statement.sums if printed_sum.kind == kind] or balances
+        for kind in ("opening", "closing")
+    )
+    pairs = ((a, b) for (a, start), (b, end) in product(starts, ends) if a != b and end - start == change)
+    opening, closing = next(pairs, ("", "")) if change else ("", "")
+    incoming = sum((row.amount for row in rows if row.amount > 0), Decimal(0))
+    named = {total.of for total in labels.total}
+    totals: tuple[tuple[Literal["deposits", "withdrawals"], Decimal], ...] = (
+        ("deposits", incoming),
+        ("withdrawals", incoming - change),
+    )
+    return PrintedSumLabels(
+        opening=(*labels.opening, *filter(None, (opening,))),
+        closing=(*labels.closing, *filter(None, (closing,))),
+        total=(
+            *labels.total,
+            *(
+                TotalLabel(label=label, of=kind)
+                for kind, value in totals
+                for label, amount in printed.items()
+                if not named & {kind, "columns"} and amount.magnitude == value != 0 and label not in (opening, closing)
+            ),
+        ),
     )
 
 
@@ -228,6 +282,13 @@ def _make_label_pattern(kind: str, text: str) -> str:
     return build_pattern_with_any_numbers(label_words or text)
 
 
+def _is_apart(layout: LayoutSurvey, lines: Sequence[TextLine], position: int) -> bool:
+    """Return True if a line is further from the one above than the lines of a row."""
+    line, above = lines[position], lines[position - 1]
+    distance = line.deskewed_center_y - above.deskewed_center_y
+    return position > 0 and distance > layout.continuation_gap * above.height
+
+
 def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
     """Find the headings that say if the amounts below are deposits or withdrawals."""
     section_by_heading: dict[str, SectionHeading] = {}
@@ -237,15 +298,16 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
         ((kind and kind.withdrawals) or vocabulary.withdrawals_heading, "withdrawal"),
     )
     for lines, row_positions in layout.row_positions_by_page.values():
-        for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]]:
+        for position in range(max(row_positions[0] - 4, 0), row_positions[-1]):
+            line = lines[position]
             is_no_heading = (
                 layout.is_header_line(line)
                 or layout.is_sum_line(line)
                 or layout.is_row_start(line)
                 or len(line.cells) > 1
                 or line.text[-1:].isdigit()
-                # The second line of a description begins right of the dates.
-                or line.box[0] >= layout.date_column.x1
+                # The second line of a description begins right of the dates, and is not apart.
+                or (line.box[0] >= layout.date_column.x1 and not _is_apart(layout, lines, position))
             )
             direction = next(
                 (direction for pattern, direction in heading_patterns if match_at_line_start(pattern, line.text)), None
@@ -274,19 +336,25 @@ def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
                 headings_of_balances.add(current_heading)
             if layout.is_row_start(line):
                 headings_of_rows.append(current_heading)
-            elif not layout.is_header_line(line) and _is_account_heading(line):
+            elif not layout.is_header_line(line) and _is_account_heading(layout, line):
                 current_heading = re.sub(r"\W*\(?continued\)?$", "", line.text, flags=re.IGNORECASE)
     headings = [heading for heading in dict.fromkeys(headings_of_rows) if heading in headings_of_balances - {""}]
     patterns = tuple(dict.fromkeys(map(build_pattern_with_any_numbers, headings)))
     return patterns if len(headings) > 1 else ()
 
 
-def _is_account_heading(line: TextLine) -> bool:
-    """Return True if the line is short and names an account, without an amount."""
+def _is_account_heading(layout: LayoutSurvey, line: TextLine) -> bool:
+    """Return True if the line is short and names an account, without an amount.
+
+    Left of the descriptions the name of a currency is enough.
+    """
     return (
         len(line.words) <= _MAX_HEADING_WORDS
-        and bool(match_at_line_start(load_bank_vocabulary().account, line.text))
         and not re.search(r"\d[.,]\d\d\b", line.text)
+        and (
+            bool(match_at_line_start(load_bank_vocabulary().account, line.text))
+            or (line.box[0] < layout.date_column.x1 and bool(find_currency_codes(line.text)))
+        )
     )
 
 
@@ -362,7 +430,7 @@ def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine, headings:
     return (
         layout.is_sum_line(line)
         or any(match_at_line_start(pattern, line.text) for pattern in patterns)
-        or _is_account_heading(line)
+        or _is_account_heading(layout, line)
     )
 
 
@@ -381,9 +449,10 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
         is_below_text = layout.has_text_before_dates or layout.date_column.x1 < line.box[0]
         is_continuation = is_below_text and (line.box[2] < first_amount_x or last_amount_x < line.box[0])
         has_amount = not layout.is_row_start(line) and _ends_in_amount(layout, line)
-        if line.deskewed_center_y - previous_line.deskewed_center_y > CONTINUATION_GAPS[
-            0
-        ] * previous_line.height or not (is_known_line or is_continuation or has_amount):
+        if (
+            line.deskewed_center_y - previous_line.deskewed_center_y > layout.continuation_gap * previous_line.height
+            or not (is_known_line or is_continuation or has_amount)
+        ):
             return position - 1
     return len(lines) - 1
 

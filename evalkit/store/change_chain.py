@@ -362,6 +362,8 @@ class ChangeRecorder:
         self._run_opened_at = ""
         self._scope_count = 0
         self._flushed_at = 0.0
+        #: Sentence that says what could not be recorded; empty if all is recorded.
+        self.problem = ""
 
     @contextmanager
     def hold_scope(self, *, is_run: bool = False) -> Iterator[None]:
@@ -443,8 +445,13 @@ class ChangeRecorder:
         try:
             self._append(self._pending, is_finished=is_finished)
         except StoreError as error:  # the files are written; the next run records them
-            log.warning("not recorded yet: %s of files. %s", format_count(len(self._pending), "change"), error)
+            what = (
+                f"{format_count(len(self._pending), 'change')} of files" if self._pending else "the end of the command"
+            )
+            self.problem = f"The chain of changes lacks {what} until the next run: {error}"
+            log.warning("%s", self.problem)
             return
+        self.problem = ""
         self._recorded_in_run = set() if is_finished else self._recorded_in_run | self._pending.keys()
         self._announced = set() if is_finished else self._announced
         self._pending = {}

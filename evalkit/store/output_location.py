@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from evalkit.document_types import get_own_types, parse_own_types, read_types_file, use_own_types
 from evalkit.errors import UsageError
-from evalkit.store.file_names import OWN_TYPES_FILE
+from evalkit.store.file_names import OWN_TYPES_FILE, REVIEWS_FOLDER
 from evalkit.store.local_folder import LocalOutputFolder
 from evalkit.store.output_folder import OutputFolder, require_evalkit_output_folder
 
@@ -85,8 +85,20 @@ def use_stored_types(output_folder: OutputFolder) -> None:
 
 
 def store_own_types(output_folder: OutputFolder, types_file: str) -> None:
-    """Put only this types file's document types in force, and keep it in the folder."""
+    """Put only this types file's document types in force, and keep it in the folder.
+
+    UsageError if the file is unusable, or if it lacks a type that the folder's reviews may name: they could not be read.
+    """
     content = read_types_file(types_file)
-    use_own_types(parse_own_types(content, types_file))
+    records = parse_own_types(content, types_file)
+    if output_folder.has_file(OWN_TYPES_FILE) and output_folder.has_folder(REVIEWS_FOLDER):
+        stored_names = parse_own_types(output_folder.read_bytes(OWN_TYPES_FILE), OWN_TYPES_FILE).keys()
+        if dropped_names := ", ".join(sorted(stored_names - records.keys())):
+            raise UsageError(
+                f"{types_file} lacks {dropped_names}, without which reviews in {output_folder.root} could not be read",
+                code="TYPES-DROPPED",
+                remedy="Keep the old types in the file too, or choose another output folder with --output.",
+            )
+    use_own_types(records)
     if not output_folder.has_file(OWN_TYPES_FILE) or output_folder.read_bytes(OWN_TYPES_FILE) != content:
         output_folder.write_bytes(OWN_TYPES_FILE, content)

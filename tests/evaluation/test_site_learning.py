@@ -13,6 +13,7 @@ from evaluation.letter_hospital import Letter, write_folder
 
 import evalkit
 from evalkit.classification.offline.model_weights import load_embedded_weights, load_shipped_weights
+from evalkit.document_types import use_own_types
 from evalkit.errors import StoreError, UsageError
 from evalkit.evaluation import learning
 from evalkit.evaluation.site_learning import ProposalOutcome, promote_proposal, propose_site_weights, revert_promotion
@@ -137,6 +138,18 @@ def test_simulated_reviewers_teach_only_if_allowed(hospital: Hospital) -> None:
     assert refused.file_name is None
     assert [(row.reason, row.answers) for row in refused.challenge.left_out] == [("simulated reviewers", COUNT)]
     assert hospital.propose(allow_simulated=True).challenge.obstacles == ()
+
+
+def test_answers_with_a_type_of_the_site_are_left_out_and_counted(hospital: Hospital) -> None:
+    (hospital.output / "own_types.toml").write_text('["Operative Note"]\ndefinition = "A surgeon\'s account."\n')
+    try:
+        hospital.review(by_turns, lambda number, letter: "Operative Note" if number % 8 == 0 else letter.kind)
+        outcome = hospital.propose()
+        left_out = {row.reason: row.answers for row in outcome.challenge.left_out}
+        assert left_out["a type of your own, which cannot be learned yet"] == COUNT // 8
+        assert not any("more answers" in obstacle for obstacle in outcome.challenge.obstacles)
+    finally:
+        use_own_types({})
 
 
 def test_a_week_of_wrong_answers_is_left_out_and_named(hospital: Hospital) -> None:

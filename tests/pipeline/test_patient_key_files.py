@@ -23,6 +23,7 @@ from evalkit.review import SMEReviewHelper
 from evalkit.review.index_rebuild import reindex
 from evalkit.samples.manuscript import Manuscript
 from evalkit.samples.pdf_drawing import draw_pdf
+from evalkit.store import OutputIndex
 
 CORRECTED = [(1, 2, "Pathology Report"), (3, 3, "Pathology Report"), (4, 4, "Pathology Report")]
 
@@ -166,6 +167,17 @@ def test_a_records_officer_purges_by_the_key_that_show_shows(output: Path) -> No
     assert [path.name for path in sorted((output / "results").iterdir())] == ["other.json"]
     assert (output / "patient_salt.json").read_bytes() == salt
     assert evalkit_command("purge", "--patient-key", key, "--output", output).returncode == 2
+
+
+def test_an_interrupted_purge_by_key_says_how_to_finish(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("purge", "--patient-key", find_key(output, "other"), "--yes", "--output", output)
+    with monkeypatch.context() as patch:
+        patch.setattr(OutputIndex, "vacuum", lambda _: False)
+        assert evalkit_command(*words).returncode == 1
+    again = evalkit_command(*words)
+    assert (again.returncode, "run `evalkit purge` without a name to finish it" in again.stderr) == (2, True)
+    assert evalkit_command("purge", "--output", output).returncode == 0
+    assert not (output / "purging.json").exists()
 
 
 def test_a_patients_files_are_in_one_part_of_a_split(output: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from evalkit.pipeline.run_history import (
 )
 from evalkit.review.loaders import read_extractions, read_result
 from evalkit.store.call_journal import CallJournal
+from evalkit.store.change_chain import ChangeRecorder
 
 DOC = "segment_count"
 #: Starts that differ, of runs that may lie within one millisecond.
@@ -238,6 +239,28 @@ def test_a_run_whose_end_is_not_in_the_journal_fails(
     assert [*summary.problems] == [
         "The end of this run was not recorded, so the next --fresh run reuses its answers: the disk is full. Make room."
     ]
+
+
+@pytest.mark.parametrize("command", [evalkit.run, extract])
+def test_a_run_whose_end_is_not_in_the_chain_fails(
+    inbox: Path, tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = ChangeRecorder._append
+
+    def fail(recorder: ChangeRecorder, files: Mapping[str, str | None], **options: bool) -> None:
+        if options["is_finished"]:
+            raise StoreError("the disk is full", code="STORE-FULL", remedy="Make room.")
+        append(recorder, files, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ChangeRecorder, "_append", fail)
+        summary = command([inbox], output=tmp_path / "output")
+    assert (summary.exit_status, summary.failed) == (1, [])
+    (problem,) = summary.problems
+    assert re.fullmatch(r"The chain of changes lacks .+ until the next run: the disk is full\. Make room\.", problem)
+    summary = command([inbox], output=tmp_path / "output")
+    assert (summary.exit_status, summary.problems) == (0, ())
+    assert not verify_integrity(open_folder(tmp_path / "output")).faults
 
 
 def test_results_of_an_older_evalkit_are_kept_too(inbox: Path, tmp_path: Path) -> None:

@@ -372,7 +372,7 @@ def test_each_role_has_its_own_model_and_temperature(folder: Path, asked: gemini
     assert made["escalation"]["escalation_reason"] == "reviewer_failed"  # {} is no arbitration
     first = json.loads((Path("output") / made["cycles"][0]).read_text())
     assert [report["reviewer_model"] for report in first["reports"]] == [
-        "measured-9, gemini:gemini-2.5-flash", "measured-9, gemini:gemini-2.5-flash-lite"
+        "measured-10, gemini:gemini-2.5-flash", "measured-10, gemini:gemini-2.5-flash-lite"
     ]  # fmt: skip
     assert "gemini:gemini-2.5-pro" not in json.dumps(first["failures"])
 

@@ -141,3 +141,11 @@ def test_any_row_that_is_changed_is_found(amounts: list[Decimal], opening: Decim
     amounts[at] += Decimal("0.01")
     (missed,) = [one for one in checks([row(str(one)) for one in amounts], sums) if one.name == "closing_balance"]
     assert (missed.is_met, missed.difference) == (False, Decimal("0.01"))
+
+
+def test_a_balance_may_be_carried_in_a_column_of_money() -> None:
+    rows = [row("-3.00"), row("5.00", page=2)]
+    sums = [printed("opening", "10.00"), printed("deposits_subtotal", "7.00", after=1)]
+    assert outcome(checks(rows, sums)) == [("subtotal", True, Decimal(0))]
+    (missed,) = checks(rows, [sums[0], printed("deposits_subtotal", "8.00", after=1)])
+    assert not missed.is_met

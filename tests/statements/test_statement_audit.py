@@ -225,3 +225,48 @@ def test_a_date_without_words_is_the_statements() -> None:
 def test_a_label_may_follow_its_amount() -> None:
     audited = audit("03.01.24  20,00   POS\n09.01.24  30,00   POS\n          950,00   SALDO FINALE\n")
     assert [(each.kind, each.amount.value) for each in audited.sums] == [("closing", Decimal("950.00"))]
+
+
+@pytest.mark.parametrize(
+    ("head", "last"),
+    [
+        ("Checking January 31, 2024 Mr Ames", date(2024, 1, 31)),
+        ("Entries of January 2024", date(2024, 1, 31)),
+        ("Leaf 01/2024", date(2024, 1, 31)),
+    ],
+)
+def test_any_date_of_the_head_gives_the_year(head: str, last: date) -> None:
+    period = audit(f"{head}\n5 Jan     SHOP      10.00\n9 Jan     PAY       50.00\n").find_period("day first")
+    assert period is not None
+    assert period[1] == last
+
+
+def test_dates_of_several_years_give_no_year() -> None:
+    head = "Ames 31 January 2024\nBarn 2 March 2019\n"
+    assert audit(f"{head}5 Jan     SHOP      10.00\n9 Jan     PAY       50.00\n").find_period("day first") is None
+
+
+def test_marks_may_be_in_brackets() -> None:
+    audited = audit("03.01.24  POS        20.00 (Dr)\n09.01.24  PAY        30.00 (CR)\n")
+    assert [row.amounts[0].mark for row in audited.rows] == ["out", "in"]
+
+
+def test_a_balance_above_the_rows_hides_no_titles() -> None:
+    audited = audit(
+        "Date      Text       Debit      Credit\n          Zorvik     90.00\n03.01.24  POS        20.00\n09.01.24  PAY                   30.00\n"
+    )
+    assert [column.role for column in audited.columns] == ["debit", "credit"]
+
+
+def test_the_banks_name_heads_no_rows() -> None:
+    audited = audit(
+        "Pebble Purchases\n\n\n\nDate      Text       Amount\n03.01.24  POS        20.00\n09.01.24  PAY        30.00\n"
+    )
+    assert [direction.sign for direction in prove_directions(audited)] == [0, 0]
+
+
+def test_totals_prove_the_sides_of_columns_without_titles() -> None:
+    audited = audit(
+        "Pebble\nTotal deposits  30.00\n\n03.01.24  POS        20.00\n04.01.24  POS        25.00\n09.01.24  PAY                   30.00\n"
+    )
+    assert [direction.sign for direction in prove_directions(audited)] == [-1, -1, 1]

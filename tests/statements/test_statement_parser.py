@@ -302,3 +302,18 @@ def test_several_amounts_share_a_balance() -> None:
 def test_direction_stays_open_if_several_fit() -> None:
     assert derive((20, None), (20, 500)) == [None, None]
     assert derive((20, 490)) == [None]
+
+
+def test_a_line_with_a_balance_alone_is_no_transaction() -> None:
+    page = "\n".join(
+        [
+            row("01/02/2024", "ZORVIK", "", "10.00"), row("01/02/2024", "SHOP", "-1.00", "9.00"),
+            row("", "DORVIK", "", "9.00"), row("", "LIMIT", "", "5.00"),
+        ]
+    )  # fmt: skip
+    made = read(page)
+    assert amounts(made) == ["-1.00"]
+    assert [(printed.kind, printed.value, printed.after) for printed in made.sums] == [
+        ("carried", Decimal("10.00"), 0), ("carried", Decimal("9.00"), 1),
+    ]  # fmt: skip
+    assert [left.text for left in made.left_over] == ["LIMIT 5.00"]

@@ -265,3 +265,85 @@ def test_references_and_totals_of_any_label_are_no_rows(tmp_path: Path) -> None:
     made = drawn(tmp_path, REFERENCES_AND_A_TURNOVER)
     assert [one.description for one in made.statement.transactions] == ["RENT", "SHOP", "SALARY", "REFUND"]
     assert [finding.message for finding in find_unused_sums(made)] == []
+
+
+_SIDES: Cells = [(50, "Date"), (110, "Details"), (-400, "Debit"), (-480, "Credit"), (-560, "Balance")]
+
+
+def test_sums_are_found_by_amounts_whatever_their_labels(tmp_path: Path) -> None:
+    lines: list[str | Cells] = [
+        "Pebble Bank current account", labelled("Zorvik plank", "500.00"), labelled("Dorvik plank", "440.00"), "",
+        _SIDES[:-1], row("01/15/2024", "TAVERN", (-400, "80.00")), row("01/18/2024", "BAKERY", (-400, "20.00")),
+        row("01/24/2024", "SALARY", (-480, "40.00")),
+    ]  # fmt: skip
+    checks = drawn(tmp_path, lines).reconciliation.checks
+    assert [(check.name, check.is_met) for check in checks] == [("closing_balance", True)]
+    lines[2] = labelled("Dorvik plank", "441.00")
+    assert drawn(tmp_path, lines).reconciliation.checks == ()
+
+
+def test_currencies_above_tables_head_accounts(tmp_path: Path) -> None:
+    lines: list[str | Cells] = [
+        "Pebble Bank foreign currency statement", "", "USD pocket", _SIDES,
+        row("01/15/2024", "TAVERN", (-400, "80.00"), (-560, "420.00")),
+        row("01/24/2024", "SALARY", (-480, "40.00"), (-560, "460.00")), "", "EUR pocket", _SIDES,
+        row("01/16/2024", "BAKERY", (-400, "7.00"), (-560, "93.00")),
+        row("01/28/2024", "REFUND", (-480, "4.00"), (-560, "97.00")),
+    ]  # fmt: skip
+    accounts = [transaction.account for transaction in drawn(tmp_path, lines).statement.transactions]
+    assert accounts == ["USD pocket", "USD pocket", "EUR pocket", "EUR pocket"]
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ("2024.01.15.", "2024.01.18.", "2024.01.24."),
+        ("15.01.2024.", "18.01.2024.", "24.01.2024."),
+        ("15. 1. 2024", "18. 1. 2024", "24. 1. 2024"),
+        ("Mon 15 Jan 2024", "Thu 18 Jan 2024", "Wed 24 Jan 2024"),
+        ("15 stycznia 2024", "18 stycznia 2024", "24 stycznia 2024"),
+    ],
+)
+def test_dates_of_many_places_are_read(dates: tuple[str, ...], tmp_path: Path) -> None:
+    rows = [[(50.0, day), (170.0, "TAVERN"), (-560.0, "80.00")] for day in dates]
+    transactions = drawn(tmp_path, [*rows]).statement.transactions
+    assert [transaction.date for transaction in transactions] == ["2024-01-15", "2024-01-18", "2024-01-24"]
+
+
+def test_codes_with_a_title_of_their_own_are_no_description(tmp_path: Path) -> None:
+    head: Cells = [(50, "Date"), (130, "Type"), (180, "Details"), (-560, "Amount")]
+    rows: list[str | Cells] = [
+        [(50, day), (130, code), (180, text), (-560, amount)]
+        for day, code, text, amount in (
+            ("01/15/2024", "VIS", "TAVERN", "-80.00"), ("01/18/2024", "SO", "LANDLORD", "-20.00"),
+            ("01/24/2024", "BP", "SALARY", "40.00"),
+        )
+    ]  # fmt: skip
+    transactions = drawn(tmp_path, [head, *rows]).statement.transactions
+    assert [transaction.description for transaction in transactions] == ["TAVERN", "LANDLORD", "SALARY"]
+
+
+def test_a_heading_apart_from_the_row_above_is_no_line_of_it(tmp_path: Path) -> None:
+    head: Cells = [(50, "Date"), (110, "Details"), (-560, "Amount")]
+    lines: list[str | Cells] = [
+        head, row("01/15/2024", "REFUND", (-560, "-80.00")), row("01/16/2024", "REFUND", (-560, "-7.00")), "",
+        [(110, "PURCHASES")], row("01/18/2024", "TAVERN", (-560, "20.00")), [(110, "IN TOWN")],
+        row("01/24/2024", "BAKERY", (-560, "40.00")),
+    ]  # fmt: skip
+    applied = drawn(tmp_path, lines)
+    descriptions = [transaction.description for transaction in applied.statement.transactions]
+    assert descriptions == ["REFUND", "REFUND", "TAVERN IN TOWN", "BAKERY"]
+    assert applied.statement.transactions[-1].section == "PURCHASES"
+
+
+def test_sums_of_the_year_and_tables_of_rates_are_no_sums(tmp_path: Path) -> None:
+    lines = [
+        *DAILY_BALANCES,
+        "",
+        labelled("Total fees charged in 2024", "$58.00"),
+        [(50, "Deposits"), (200, "1.5%"), (-400, "7.00")],
+    ]
+    labels = [printed.label for printed in drawn(tmp_path, lines).statement.sums]
+    assert labels
+    assert not any("2024" in label and "fees" in label for label in labels)
+    assert "7.00" not in {str(printed.value) for printed in drawn(tmp_path, lines).statement.sums}

@@ -82,7 +82,9 @@ def find_doc_ids_of_patient(output_folder: OutputFolder, patient_key: str) -> li
         raise NotFound(
             "no document has that patient key",
             code="PURGE-NOT-FOUND",
-            remedy="Run `evalkit show DOC_ID` for a document about the patient: it shows the patient's keys.",
+            remedy="A purge was interrupted: run `evalkit purge` without a name to finish it."
+            if is_purge_unfinished(output_folder)
+            else "Run `evalkit show DOC_ID` for a document about the patient: it shows the patient's keys.",
         )
     return patient_doc_ids
 

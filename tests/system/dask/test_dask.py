@@ -293,6 +293,7 @@ def answering(what: bytes) -> Iterator[str]:
 def test_unreachable_scheduler_is_reported_after_a_timeout(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: bytes
 ) -> None:
+    assert on_dask._REACH_TIMEOUT < 5, "whoever waits is told within five seconds"
     monkeypatch.setattr(on_dask, "_REACH_TIMEOUT", 1)
     monkeypatch.setattr(on_dask, "_NOTICE_AFTER_SECONDS", 0.1)
     with answering(what) as executor:
