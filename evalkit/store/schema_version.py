@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from evalkit.errors import StoreError
 from evalkit.store import database_tables
+from evalkit.store.file_names import SQLITE_FILE
 
 #: Version of the tables. Increase it when a table changes, and migrate older databases.
 SCHEMA_NUMBER = 4
@@ -85,7 +86,7 @@ def require_known_tables_or_none(connection: sa.Connection) -> int | None:
         raise StoreError(
             "the database has tables of another program, and none of evalkit's",
             code="STORE-FOREIGN",
-            remedy="Move it out of the output folder, and restore the folder's own database from a backup if there is one.",
+            remedy=f"If the output folder has a file {SQLITE_FILE}-wal, move that out of it and try again: it may be of another database. Else move the database out, and restore the folder's own from a backup if there is one.",
         )
     return number
 

@@ -33,6 +33,9 @@ def open_or_create_sqlite_engine(root: Path) -> sa.Engine:
     path = root / SQLITE_FILE
     if not _is_regular_file(path):
         _create_database_file(path)
+    elif _has_left_behind_log(path):
+        # Opening applies the log for good, also one of another database: what comes of it is looked at in a copy first.
+        verify_database(root, is_thorough=True)
     engine = _create_engine(path)
     try:
         create_or_verify_tables(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
@@ -51,11 +54,9 @@ def open_for_reading_or_none(root: Path) -> sa.Engine | None:
     path = root / SQLITE_FILE
     if not _is_regular_file(path) or not path.stat().st_size:
         return None
-    wal_path, shm_path, journal_path = (Path(f"{path}{suffix}") for suffix in _COMPANION_SUFFIXES)
-    has_unapplied_log = wal_path.is_file() and wal_path.stat().st_size
-    if journal_path.is_file() or (has_unapplied_log and not shm_path.is_file()):
+    if _has_left_behind_log(path):
         return _open_copy(path)
-    if has_unapplied_log:  # other processes have the database open, or were killed
+    if _has_unapplied_log(path):  # other processes have the database open, or were killed
         return _create_engine(path, "mode=ro")
     if os.access(root, os.W_OK) and os.access(path, os.W_OK):
         # SQLite removes the two files again that it needs while it reads what others may write.
@@ -65,6 +66,16 @@ def open_for_reading_or_none(root: Path) -> sa.Engine | None:
             return engine
         engine.dispose()  # a full disk has no room for the two files
     return _create_engine(path, "immutable=1")
+
+
+def _has_unapplied_log(path: Path) -> bool:
+    wal_path = Path(f"{path}-wal")
+    return wal_path.is_file() and wal_path.stat().st_size > 0
+
+
+def _has_left_behind_log(path: Path) -> bool:
+    """Return True if there are transactions to finish, and no process has the database open."""
+    return Path(f"{path}-journal").is_file() or (_has_unapplied_log(path) and not Path(f"{path}-shm").is_file())
 
 
 def create_memory_engine(raw_connection: sqlite3.Connection | None = None) -> sa.Engine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -122,6 +123,31 @@ def test_reading_leaves_every_byte_as_it_is(tmp_path: Path, state: str) -> None:
         reader.upsert_case({"case_id": "b", "doc_id": "b", "pdf_filename": "b.pdf"})
     reader.close()
     assert contents(output) == before
+
+
+@pytest.mark.parametrize("log", ["evalkit.sqlite-wal", "evalkit.sqlite-journal"])
+def test_log_of_another_database_leaves_this_one_whole(tmp_path: Path, log: str) -> None:
+    output, other = tmp_path / "output", tmp_path / "evalkit.sqlite"
+    with closing(open_index(output)) as index:
+        index.upsert_case({"case_id": "a", "doc_id": "a", "pdf_filename": "a.pdf", "review_status": "pending"})
+    if log.endswith("wal"):
+        with closing(sqlite3.connect(other)) as foreign:
+            foreign.executescript("PRAGMA journal_mode=WAL; CREATE TABLE cases (case_id TEXT)")
+            shutil.copy(tmp_path / log, output)
+    else:
+        with closing(sqlite3.connect(other)) as foreign:
+            foreign.executescript("PRAGMA cache_size=1; CREATE TABLE cases (case_id TEXT)")
+            foreign.execute("INSERT INTO cases SELECT hex(zeroblob(50000))")
+            foreign.commit()
+            foreign.execute("UPDATE cases SET case_id = hex(zeroblob(49999))")
+            shutil.copy(tmp_path / log, output)
+    before = contents(output)
+    with pytest.raises(StoreError):
+        open_index(output)
+    assert contents(output) == before
+    (output / log).unlink()
+    with closing(open_index(output)) as index:
+        assert index.list_case_ids() == ["a"]
 
 
 @IS_ROOT
