@@ -274,7 +274,7 @@ _FAILURES = (
     _Failure(
         "EEXIST",
         "STORE-LINK",
-        "it is a link, a folder or a device",
+        "it is not a file but a link, a folder, a pipe or a device",
         "Move it away and restore the database itself from a backup: nothing in an output folder may be a link.",
     ),
     _Failure(
