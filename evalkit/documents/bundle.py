@@ -286,7 +286,10 @@ class DocumentBundle(StrictRecord):
 
     @model_validator(mode="after")
     def _check_page_numbers(self) -> Self:
-        if [page.page_num for page in self.pages] != list(range(1, self.total_pages + 1)):
+        # The pages are counted first: a damaged total may be any number.
+        if len(self.pages) != self.total_pages or any(
+            page.page_num != number for number, page in enumerate(self.pages, 1)
+        ):
             raise ValueError("pages must be exactly 1..total_pages, in order")
         return self
 

@@ -21,6 +21,7 @@ from evalkit.classification.schema import ClassificationOutput, Segment
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.mupdf import MAX_PAGES
 from evalkit.issue import Agent, Issue, IssueSeverity, sort_by_severity
 from evalkit.review.review_plan import AskedPart, ReviewCosts, ReviewPlan, plan_issue_review
 from evalkit.store import (
@@ -82,7 +83,7 @@ class SMEPacket(StrictRecord):
     """The PDF's file name without its folder."""
     pdf_path: str
     """The path from which the PDF was read."""
-    total_pages: int
+    total_pages: int = Field(ge=0, le=MAX_PAGES)
     """Number of pages of the PDF."""
     v5_decision: Decision
     """The arbiter's decision."""

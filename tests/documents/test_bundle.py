@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -87,6 +88,17 @@ def test_a_damaged_word_is_refused_on_reading(tmp_path: Any, damaged: Any) -> No
     assert refused.value.__cause__ is None
     with pytest.raises(ValidationError):
         DocumentBundle.model_validate_json(files.read_bytes(bundle_file_name(doc_id)))
+
+
+def test_a_damaged_number_of_pages_costs_no_memory() -> None:
+    stored = document(page(1, "Quiet.")).model_dump(mode="json") | {"total_pages": 10**6}
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValidationError, match="total_pages"):
+            DocumentBundle.model_validate(stored)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_only_words_are_packed() -> None:

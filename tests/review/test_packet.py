@@ -227,3 +227,12 @@ def test_a_damaged_packet_is_named_and_not_quoted(build: Any, workspace: Any) ->
         read_packet(workspace.files, "doc2_6")
     assert secret not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("page_count", [-1, 2**31])
+def test_a_packet_of_impossibly_many_pages_is_refused(build: Any, workspace: Any, page_count: int) -> None:
+    packet = workspace.publish(build.single("Other"))
+    damaged = {**packet.model_dump(mode="json"), "total_pages": page_count}
+    workspace.files.write_json("sme_packets/sme_packet_doc2_6.json", damaged)
+    with pytest.raises(StoreError, match="sme_packet_doc2_6"):
+        read_packet(workspace.files, "doc2_6")
