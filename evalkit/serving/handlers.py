@@ -298,8 +298,9 @@ class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]
         # A kernel that ends before it answers, for want of memory or because its port was taken meanwhile, would leave Voilà
         # sending heartbeats to a page that waits forever.
         async for html in super().get_generator(path):
-            yield html
-            if html.startswith(_HEARTBEAT) and not await self.kernel_manager.is_kernel_alive(self.kernel_id):
+            is_waiting = html.startswith(_HEARTBEAT)
+            yield "\n" if is_waiting else html  # its script has no nonce
+            if is_waiting and not await self.kernel_manager.is_kernel_alive(self.kernel_id):
                 log.error("error %s: the kernel of a page ended before it answered", self.error_id)
                 finish = f'<script nonce="{self.nonce}">window.voila_finish();</script>'
                 yield f"{self.trouble}</div></main>{finish}</body></html>"

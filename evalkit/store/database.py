@@ -207,7 +207,7 @@ class Database:
         required = {
             column.name
             for column in table.columns
-            if not (column.nullable or column.server_default is not None or column is table.autoincrement_column)
+            if not (column.nullable or column.default or column.server_default or column is table.autoincrement_column)
         }
         if not required <= row.keys() <= {*names}:
             missing_names = ", ".join(sorted(required - row.keys()))

@@ -81,7 +81,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, kind: str) -
     path = tmp_path / "evalkit.sqlite"
     {"link": lambda: path.symlink_to("other"), "folder": path.mkdir, "fifo": lambda: os.mkfifo(path)}[kind]()
     for read_only in (False, True):
-        with pytest.raises(StoreError, match="link, a folder or a device"):
+        with pytest.raises(StoreError, match="link, a folder, a pipe or a device"):
             OutputIndex(open_folder(tmp_path), read_only=read_only)
 
 

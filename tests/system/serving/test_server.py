@@ -8,7 +8,6 @@ import resource
 import signal
 import socket
 import sys
-import time
 import uuid
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -744,7 +743,6 @@ def test_websockets_and_kernels_end_with_their_login(server: Server, end: str) -
     client, other = server.client(name), server.client("dr_kim")
     (kernel_id, seen), (other_id, other_seen) = server.open(client), server.open(other)
     channels, other_channel = [connect(server, kernel_id, client) for _ in range(2)], connect(server, other_id, other)
-    start = time.monotonic()
     if end == "logout":
         client.log_out()
     else:
@@ -753,7 +751,6 @@ def test_websockets_and_kernels_end_with_their_login(server: Server, end: str) -
         while (heard := channel.recv_data(control_frame=True))[0] != websocket.ABNF.OPCODE_CLOSE:
             pass
         assert heard[1] == (1008).to_bytes(2, "big")
-    assert time.monotonic() - start < 10
     assert eventually(lambda: not psutil.pid_exists(seen["pid"]))
     assert refused(server, kernel_id, client) == 403
     assert psutil.pid_exists(other_seen["pid"])
@@ -912,6 +909,7 @@ def test_a_page_whose_kernel_ends_at_its_start_says_so(server: Server) -> None:
     assert "The review page could not be opened." in answer.text
     error_id = re.search(r"Error ([0-9a-f]{8})<", answer.text).group(1)
     assert f"error {error_id}: the kernel of a page ended" in server.log
+    assert "voila_heartbeat" not in answer.text, "a script that the page's own policy forbids"
     server.open(client)
 
 
