@@ -28,6 +28,7 @@ from evalkit.documents.identity.file_persons import (
     count_pages_of_other_persons,
     group_stored_pages_by_person,
 )
+from evalkit.documents.mupdf import MAX_PAGES
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
 from evalkit.issue import Issue, IssueSeverity
@@ -665,6 +666,8 @@ class _StudyReader:
         )
         properties = self._read_bundle_properties(doc_id)
         page_count = _require_type(packet["total_pages"], int) if packet else _find_last_page(agent_labels)
+        if (page_count or 0) > MAX_PAGES:
+            raise ValueError("a stored number of pages is larger than any file's")
         page_risks = tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0))
         page_ranges = (
             [(first_page, last_page) for first_page, last_page, _ in agent_labels.segments] if agent_labels else []

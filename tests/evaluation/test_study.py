@@ -130,6 +130,13 @@ def test_a_damaged_value_is_as_good_as_a_damaged_file(output: Path, place: tuple
     assert "quest_genomic" in study.problems[0]
 
 
+def test_a_packet_of_impossibly_many_pages_is_damaged(output: Path) -> None:
+    path = output / "sme_packets" / "sme_packet_quest_genomic.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"total_pages": 20_001}))
+    study = read_study(output)
+    assert [one.doc_id for one in study.documents if one.truth_status == "unreadable"] == ["quest_genomic"]
+
+
 def test_labels_that_are_given_stand_before_reviews(output: Path, tmp_path: Path) -> None:
     gold = tmp_path / "labels.csv"
     gold.write_text("filename,dominant_type,segments\ndoc2_6.pdf,Other,1-8 Other\nquest_cbc.pdf,Other,\n")
