@@ -93,7 +93,7 @@ def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence
 
 
 def has_day_first(text: str) -> bool:
-    """Return True if a text has a date that is only possible with the day first, and none with the month first."""
+    """Return True if a text's dates can only have the day before the month."""
     return (
         get_pattern("day_first_number").search(text) is not None
         and get_pattern("month_first_number").search(text) is None
@@ -101,7 +101,7 @@ def has_day_first(text: str) -> bool:
 
 
 def normalise_on_page(field: TemplateField, text: str, page: Page) -> str | None:
-    """Normalise a field's text; the order of day and month is that of the page's other dates."""
+    """Normalise a field's text; its date has the order of the page's others."""
     value = field.normalise(text)
     if value and field.format == "date" and get_pattern("either_order").fullmatch(text) and has_day_first(page.text):
         return f"{value[:4]}-{value[8:]}-{value[5:7]}"

@@ -144,7 +144,7 @@ class ModelSession:
         )
 
     def mark_run_finished(self) -> tuple[str, ...]:
-        """Mark the ``--fresh`` run in the journal as finished; return why that failed, if it did.
+        """Mark the ``--fresh`` run as finished; return why that failed, if it did.
 
         A failure is a problem of the run, not an error, because the documents are done.
         """

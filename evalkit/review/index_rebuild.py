@@ -309,7 +309,7 @@ def _recompute_deferred_statuses(output_folder: OutputFolder, index: OutputIndex
 
 @contextmanager
 def _open_chunk_reader(chunk_count: int) -> Iterator[_ReadChunks]:
-    """Yield what reads the rows of chunks in order: in parallel if there are many, else in this process.
+    """Yield a reader of chunks' rows in order, in parallel if there are many.
 
     All reading has ended when the context is left.
     """

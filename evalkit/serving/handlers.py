@@ -308,7 +308,7 @@ class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]
 
 
 def inject_template_context(handler: ReviewPageHandler, notebook: Any, cwd: str) -> None:  # noqa: ARG001 - Voilà's prelaunch_hook
-    """Pass nonce and the text of a failure to the page template, and set the XSRF cookie."""
+    """Pass nonce and failure text to the page template; set the XSRF cookie."""
     notebook.metadata["evalkit"] = {"nonce": handler.nonce, "trouble": handler.trouble}
     # Reading the token sets its cookie. Without the cookie, a page could not report its closing and its kernel would stay.
     _ = handler.xsrf_token

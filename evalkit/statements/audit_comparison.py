@@ -333,7 +333,7 @@ def _compute_totals(applied: AppliedTemplate, *, least: int = 1) -> Iterator[Dec
 
 
 def is_total(applied: AppliedTemplate, page: int, box: Box) -> bool:
-    """Return True if an undated line prints known sums or balances, whatever its label."""
+    """Return True if an undated line prints known sums or balances."""
     audit = _compare(applied).audit
     undated = [
         (row.line.page_number, amount)

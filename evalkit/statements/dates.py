@@ -213,7 +213,7 @@ def resolve_date(partial_date: PartialDate, period: StatementPeriod | None) -> d
 
 @cache
 def _find_named_month(name: str, *, is_exact: bool = False) -> int | None:
-    """Return the month of a name or of its beginning; its first letters suffice unless ``is_exact``."""
+    """Return the month of a name; its first letters suffice unless ``is_exact``."""
     named = (month for full_name, month in _MONTH_BY_FULL_NAME.items() if full_name.startswith(name))
     month = _MONTH_BY_NAME.get(name) or next(named, None)
     return month if month or is_exact else _MONTH_BY_NAME.get(name[:4]) or _MONTH_BY_NAME.get(name[:3])

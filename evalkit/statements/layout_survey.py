@@ -709,7 +709,7 @@ def _find_reference_columns(
 def _find_other_text_columns(
     row_dates: Sequence[DateOrAmount], header_lines: Sequence[TextLine], taken_columns: Sequence[AlignedColumn]
 ) -> Iterator[AlignedColumn]:
-    """Find columns of towns, codes, times and references, left of the amounts, by their titles.
+    """Find columns of towns, codes, times and references by their titles.
 
     Beside a title of descriptions, any other title means something else; without one, only a title of towns does.
     """

@@ -257,7 +257,7 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
 
 
 def _read_unknown_stains(line: ReportLine, known: Sequence[re.Match[str]]) -> Iterator[LocatedClinicalValue]:
-    """Read stains that the lexicon lacks: in a list behind its result, or as a line's label."""
+    """Read stains that the lexicon lacks: behind a result, or as a line's label."""
     readings = [
         (result, name["name"], result.start("names") + part.start() + name.start("name"))
         for result in get_pattern("stains_of_result").finditer(line.text)

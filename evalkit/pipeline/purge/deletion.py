@@ -110,7 +110,10 @@ def _purge_documents(
     purged_at: str,
     purged_ids: list[str],
 ) -> Iterator[PurgedDocument]:
-    """Purge documents and append them to ``purged_ids``; one with a time limit only if it is finished and older."""
+    """Purge documents and append them to ``purged_ids``.
+
+    One with a time limit is purged only if it is finished and older.
+    """
     output_folder = contents.output_folder
     registries, record_number = SharedFiles(contents), len(read_purge_records(output_folder))
     for doc_id, time_limit in expiry_limit_by_doc_id.items():
