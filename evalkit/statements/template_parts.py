@@ -205,7 +205,7 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
 def derive_sum_labels_by_value(
     layout: LayoutSurvey, statement: ParsedStatement, template: StatementTemplate
 ) -> PrintedSumLabels:
-    """Add labels of sums whose amounts are those that the rows make, whatever their words are.
+    """Add labels of sums whose amounts are those that the rows make.
 
     An opening and a closing balance are two amounts that differ by all rows. Kinds that have a label keep theirs.
     """

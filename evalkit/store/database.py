@@ -199,7 +199,7 @@ class Database:
         return dialect.insert(table)
 
     def build_upsert(self, table: sa.Table, row: Mapping[str, Any]) -> sa.Insert:
-        """Build a statement that inserts a row, or updates the columns of ``row`` in the row with its key.
+        """Build a statement that inserts a row, or updates its columns if the key exists.
 
         UsageError if a column is missing or unknown.
         """

@@ -74,7 +74,7 @@ def _has_unapplied_log(path: Path) -> bool:
 
 
 def _has_left_behind_log(path: Path) -> bool:
-    """Return True if there are transactions to finish, and no process has the database open."""
+    """Return True if transactions are unfinished and no process has them open."""
     return Path(f"{path}-journal").is_file() or (_has_unapplied_log(path) and not Path(f"{path}-shm").is_file())
 
 
