@@ -159,7 +159,7 @@ class IndexDifferences:
             text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them"
         if is_missing:
             return f"{SQLITE_FILE} is missing: {text}. Run `evalkit reindex` to write a new one"
-        return text if is_stored else f"{text}. The database was left as it is: `evalkit reindex` writes the index"
+        return text if is_stored else text + _REINDEX_WRITES
 
 
 def _list_ids(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> set[str]:
@@ -172,6 +172,7 @@ def _list_ids(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> 
     }
 
 
+_REINDEX_WRITES = ". The database was left as it is: `evalkit reindex` writes the index"
 #: Noun and description of each kind of difference.
 _COUNTED_DIFFERENCES = {
     "unindexed_cases": ("packet", "had no case in the index"),
@@ -180,6 +181,10 @@ _COUNTED_DIFFERENCES = {
     "lost_results": ("document", "had no result file and cannot be shown"),
     "unindexed_reviews": ("case", "had a newer review than the index knew"),
 }
+
+_DAMAGED_INDEX_WARNING = (
+    f"the search index in {SQLITE_FILE} was damaged: the index was rebuilt from its rows, and nothing is lost. Check the disk"
+)
 
 
 def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> OutputIndex:
@@ -192,9 +197,16 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
     """
     index = OutputIndex(output_folder, read_only=read_only)
     try:
+        if index.has_damaged_index():
+            index.check_rows()
+            if read_only:
+                index.move_to_memory()
+            else:
+                index.rewrite_search_indexes()
+            log.warning("%s", _DAMAGED_INDEX_WARNING + (_REINDEX_WRITES if read_only else ""))
         differences = _find_lasting_differences(output_folder, index)
         if differences:
-            index.check_integrity()
+            index.check_rows()
             if read_only:
                 index.move_to_memory()
             _correct(output_folder, index, differences, read_only=read_only)
@@ -255,6 +267,7 @@ def reindex(output_folder: OutputFolder) -> tuple[int, int]:
     StoreError naming a file that cannot be read, or if the database is of another folder.
     """
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+        index.rewrite_search_indexes()
         IndexDifferences.find(output_folder, index)  # another folder's database may be the only one with its drafts
         return _rebuild(output_folder, index)
 

@@ -20,11 +20,13 @@ from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.review import index_rebuild as rebuilding
 from evalkit.review.loaders import read_source_file_path
 from evalkit.store import (
+    CaseClaim,
     Deferral,
     OutputIndex,
     ReviewChainHead,
     StoredDraft,
     bundle_file_name,
+    check_and_describe_database,
     packet_file_name,
     result_file_name,
 )
@@ -59,6 +61,52 @@ def test_several_processes_read_what_one_does(desk: Workspace, monkeypatch: pyte
     monkeypatch.undo()
     assert rebuilding.reindex(open_folder(desk.root)) == (2, 5)
     assert (desk.index.list_cases_worst_first(), desk.index.list_documents(), desk.index.count_closed_cases()) == read
+
+
+def damage_index(root: Path, name: str, definition: str) -> None:
+    """Give an index the entries of another definition than it has."""
+    with closing(sqlite3.connect(root / "evalkit.sqlite", isolation_level=None)) as connection:
+        (statement,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+        connection.execute(f"DROP INDEX {name}")
+        connection.execute(definition)
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (statement, name))
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("ix_cases_listed", "standing, blocker DESC, major DESC, minor DESC, case_id, task) WHERE standing < 0"),
+        ("ix_cases_review_status", "review_status) WHERE case_id > 'case_1'"),
+        ("ix_cases_worst", "kind, blocker DESC, major DESC, minor DESC, case_id)"),
+    ],
+)
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_damaged_search_index_is_rebuilt(
+    desk: Workspace, caplog: pytest.LogCaptureFixture, name: str, columns: str, read_only: bool
+) -> None:
+    desk.index.claims.save(CaseClaim(CASES[1], "dr_grey", "tab", "2026-01-01", "2099-01-01"))
+    desk.index.close()
+    damage_index(desk.root, name, f"CREATE INDEX {name} ON cases ({columns}")
+    assert "its search index is damaged" in describe_fault(desk.root)
+    faults = verify_integrity(open_folder(desk.root)).faults
+    assert [fault.remedy for fault in faults if fault.file == "evalkit.sqlite"]
+    with caplog.at_level("WARNING"), rebuilding.open_index(open_folder(desk.root), read_only=read_only) as index:
+        assert [row["case_id"] for row in index.list_cases_worst_first("pending")] == CASES[1:]
+        assert index.case_list.count_by_status() == {"pending": 4, "completed": 1}
+        assert index.claims.find(CASES[1])
+    assert "the index was rebuilt from its rows" in caplog.text
+    assert ("its search index is damaged" in describe_fault(desk.root)) == read_only
+    rebuilding.reindex(open_folder(desk.root))
+    assert describe_fault(desk.root) == ""
+
+
+def describe_fault(root: Path) -> str:
+    try:
+        check_and_describe_database(open_folder(root))
+    except StoreError as error:
+        return error.message
+    return ""
 
 
 def test_review_heads_are_rebuilt_and_never_reverted(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
