@@ -97,6 +97,8 @@ _SILVER_PATTERN = re.compile(rb'"ground_truth_source": ?"AUTO_ACCEPTED"')
 _TIME_PATTERN = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 log = logging.getLogger(__name__)
+#: Writer of this process → sentence that says what the chain of a folder lacks.
+open_problems: dict[str, str] = {}
 
 
 class ChangeLink(StrictRecord):
@@ -262,6 +264,13 @@ def find_newest_number(files: RecordedFiles) -> int:
     return max((int(stem) for stem in stems if stem.isdecimal()), default=0)
 
 
+def has_unfinished_command(files: RecordedFiles) -> bool:
+    """Return True if a command that is no run announced changes and did not finish."""
+    number = find_newest_number(files)
+    writers = _read_link_or_blank(files, number).link.writers if number else {}
+    return any(not run_opened_at and writer != _NOBODY for writer, run_opened_at in writers.items())
+
+
 def is_link_unchanged(files: RecordedFiles, number: int, sha256: str) -> bool:
     """Return True if the chain still has this link."""
     name = change_link_file_name(number)
@@ -362,8 +371,11 @@ class ChangeRecorder:
         self._run_opened_at = ""
         self._scope_count = 0
         self._flushed_at = 0.0
-        #: Sentence that says what could not be recorded; empty if all is recorded.
-        self.problem = ""
+
+    @property
+    def problem(self) -> str:
+        """Sentence that says what could not be recorded; empty if all is recorded."""
+        return open_problems.get(self._writer_id, "")
 
     @contextmanager
     def hold_scope(self, *, is_run: bool = False) -> Iterator[None]:
@@ -448,10 +460,10 @@ class ChangeRecorder:
             what = (
                 f"{format_count(len(self._pending), 'change')} of files" if self._pending else "the end of the command"
             )
-            self.problem = f"The chain of changes lacks {what} until the next run: {error}"
+            open_problems[self._writer_id] = f"The chain of changes lacks {what} until the next run: {error}"
             log.warning("%s", self.problem)
             return
-        self.problem = ""
+        open_problems.pop(self._writer_id, None)
         self._recorded_in_run = set() if is_finished else self._recorded_in_run | self._pending.keys()
         self._announced = set() if is_finished else self._announced
         self._pending = {}
