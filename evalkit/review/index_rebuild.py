@@ -63,6 +63,8 @@ _MAX_WORKERS = 4
 
 #: Number of differences up to which single rows are corrected; beyond it, the whole index is rebuilt.
 _MAX_SINGLE_CORRECTIONS = 200
+#: Number of cases and documents up to which the files in a bucket are listed when the index is opened.
+_MAX_LISTED_IN_BUCKET = 20_000
 #: Seconds after which a difference counts: before that, another process may still be writing.
 _SETTLING_SECONDS = 0.5
 
@@ -87,18 +89,23 @@ class IndexDifferences:
     def find(cls, output_folder: OutputFolder, index: OutputIndex) -> Self:
         """Compare the names in the folder with the rows; no file is read.
 
-        In a bucket, where a list of many names takes many requests, only an empty index is compared.
+        In a bucket, where a list of a thousand names takes a request, a large index is compared only if it is empty.
         """
         indexed_cases, decision_by_doc_id = {*index.list_case_ids()}, index.map_decisions_by_doc_id()
         is_empty = not indexed_cases and not decision_by_doc_id
-        if isinstance(output_folder.root, str) and not is_empty:
+        is_in_bucket = isinstance(output_folder.root, str)
+        if is_in_bucket and len(indexed_cases) + len(decision_by_doc_id) > _MAX_LISTED_IN_BUCKET:
             return cls()
         packet_ids = _list_ids(output_folder, PACKETS_FOLDER, "sme_packet_")
         result_ids = _list_ids(output_folder, RESULTS_FOLDER)
         head_by_case = {head.case_id: head.revision for head in index.review_heads.list_all()}
-        reviewed_ids = set(
-            filter(NAME_PART_PATTERN.fullmatch, output_folder.list_file_and_folder_names(REVIEWS_FOLDER))
-        )
+        if is_in_bucket:
+            review_names = output_folder.map_file_versions(REVIEWS_FOLDER).keys()
+            has_review, case_names = review_names.__contains__, {PurePath(name).parent.name for name in review_names}
+        else:
+            has_review = output_folder.has_file
+            case_names = output_folder.list_file_and_folder_names(REVIEWS_FOLDER)
+        reviewed_ids = set(filter(NAME_PART_PATTERN.fullmatch, case_names))
         escalated_ids = {
             doc_id for doc_id, decision in decision_by_doc_id.items() if decision == Decision.ESCALATE_TO_SME.value
         }
@@ -116,14 +123,14 @@ class IndexDifferences:
         return cls(
             unindexed_cases=frozenset(packet_ids - indexed_cases),
             lost_cases=frozenset((indexed_cases | (escalated_ids & result_ids)) - packet_ids)
-            | {name for name in reviewed_ids - packet_ids if output_folder.has_file(review_file_name(name, 1))},
+            | {name for name in reviewed_ids - packet_ids if has_review(review_file_name(name, 1))},
             unindexed_results=frozenset(result_ids - decision_by_doc_id.keys()),
             lost_results=frozenset(decision_by_doc_id.keys() - result_ids),
             unindexed_reviews=frozenset(
                 case_id
                 for case_id in reviewed_ids
                 if case_id in packet_ids
-                and output_folder.has_file(review_file_name(case_id, head_by_case.get(case_id, 0) + 1))
+                and has_review(review_file_name(case_id, head_by_case.get(case_id, 0) + 1))
             ),
             is_index_empty=is_empty,
         )

@@ -109,6 +109,26 @@ def describe_fault(root: Path) -> str:
     return ""
 
 
+@pytest.mark.parametrize("limit", [2, 20_000])
+def test_an_index_behind_its_bucket_is_corrected(
+    bucket: str, limit: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rebuilding, "_MAX_LISTED_IN_BUCKET", limit)
+    desk = Workspace(bucket)
+    for doc_id in CASES[:4]:
+        desk.publish(Build.single("Genomic Report"), [Build.issue()], doc_id=doc_id)
+    desk.helper().save_review(CASES[0], corrected_dominant_type="Other")
+    desk.index.upsert_case({"case_id": CASES[0], "review_status": "pending"})
+    desk.index.review_heads.save(ReviewChainHead(CASES[0], 0, "of no review"))
+    desk.index.remove_cases(CASES[1])
+    desk.files.remove_file(packet_file_name(CASES[2]))
+    with caplog.at_level("WARNING"), rebuilding.open_index(open_folder(bucket)) as index:
+        waiting = {row["case_id"] for row in index.list_cases_worst_first("pending")}
+    expected = {CASES[1], CASES[3]} if limit > 2 else {CASES[0], CASES[2], CASES[3]}
+    assert waiting == expected
+    assert ("1 packet had no case in the index, 1 case had no packet" in caplog.text) == (limit > 2)
+
+
 def test_review_heads_are_rebuilt_and_never_reverted(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rebuilding, "_MIN_PARALLEL_CHUNKS", 9)  # in this process
     noted = desk.index.review_heads.list_all()
