@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import stat
 import tempfile
+import time
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -255,8 +256,17 @@ def _publish_database_file(temp_path: Path, path: Path) -> None:
 
 
 def _enable_wal(engine: sa.Engine) -> None:
-    with engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+    """Switch to a write-ahead log; SQLite does not wait for another that switches too."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            with engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+            return
+        except sa.exc.OperationalError as error:
+            if getattr(error.orig, "sqlite_errorname", "") != "SQLITE_BUSY" or time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
 
 
 # ------------------------------------------------------------------------------------------------------------- errors
