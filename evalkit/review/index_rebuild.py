@@ -129,8 +129,7 @@ class IndexDifferences:
             unindexed_reviews=frozenset(
                 case_id
                 for case_id in reviewed_ids
-                if case_id in packet_ids
-                and has_review(review_file_name(case_id, head_by_case.get(case_id, 0) + 1))
+                if case_id in packet_ids and has_review(review_file_name(case_id, head_by_case.get(case_id, 0) + 1))
             ),
             is_index_empty=is_empty,
         )
@@ -189,9 +188,7 @@ _COUNTED_DIFFERENCES = {
     "unindexed_reviews": ("case", "had a newer review than the index knew"),
 }
 
-_DAMAGED_INDEX_WARNING = (
-    f"the search index in {SQLITE_FILE} was damaged: the index was rebuilt from its rows, and nothing is lost. Check the disk"
-)
+_DAMAGED_INDEX_WARNING = f"the search index in {SQLITE_FILE} was damaged: the index was rebuilt from its rows, and nothing is lost. Check the disk"
 
 
 def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> OutputIndex:

@@ -231,7 +231,6 @@ class ChainState:
         """Time at which the run that has not finished began; empty if there is none."""
         return max(self.newest.link.writers.values(), default="") if self.newest else ""
 
-
     def explains_no_new_file(self, name: str) -> bool:
         """Return True if no unfinished writer can have written a file that is new.
 
