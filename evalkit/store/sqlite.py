@@ -135,9 +135,9 @@ def has_damaged_index(connection: sa.Connection, tables: Iterable[str]) -> bool:
             condition_by_index[name] = (re.findall(r" (WHERE .*)", statement or "") or ["WHERE 1"])[0]
             sum_by_index[name] = f'sum((rowid % 997 + 1) * (ifnull(unicode("{column}"), 0) + 1))'
         table_sums = (f"{sum_by_index[name]} FILTER ({condition})" for name, condition in condition_by_index.items())
-        of_rows = connection.exec_driver_sql(f"SELECT {', '.join(table_sums)} FROM {table} NOT INDEXED").one()
+        of_rows = connection.exec_driver_sql(f"SELECT {', '.join(table_sums)} FROM {table} NOT INDEXED").one()  # noqa: S608 - names of our own tables
         of_entries = (
-            connection.exec_driver_sql(f'SELECT {sum_by_index[name]} FROM {table} INDEXED BY "{name}" {condition}')
+            connection.exec_driver_sql(f'SELECT {sum_by_index[name]} FROM {table} INDEXED BY "{name}" {condition}')  # noqa: S608
             for name, condition in condition_by_index.items()
         )
         if any(entries.scalar_one() != rows for entries, rows in zip(of_entries, of_rows, strict=True)):
