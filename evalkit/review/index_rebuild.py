@@ -101,7 +101,8 @@ class IndexDifferences:
         head_by_case = {head.case_id: head.revision for head in index.review_heads.list_all()}
         if is_in_bucket:
             review_names = output_folder.map_file_versions(REVIEWS_FOLDER).keys()
-            has_review, case_names = review_names.__contains__, {PurePath(name).parent.name for name in review_names}
+            case_names = {PurePath(name).parent.name for name in review_names}
+            has_review: Callable[[str], bool] = review_names.__contains__
         else:
             has_review = output_folder.has_file
             case_names = output_folder.list_file_and_folder_names(REVIEWS_FOLDER)
