@@ -3,8 +3,6 @@
 Only planted faults measure this: if an expert validates an ordinary wrong answer, nobody learns that it was wrong.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

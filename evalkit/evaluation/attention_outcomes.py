@@ -4,8 +4,6 @@ A check is void once a later review changes the truth about the planted part. Ch
 not matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -4,8 +4,6 @@ The file contains the digests of all record files. With them every number can be
 and each change of the file or of a record can be named.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ Source: specification 002, section 8. The figures come from the stored extractio
 checked. Reports and forms without a decision are left out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial

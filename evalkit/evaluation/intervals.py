@@ -4,8 +4,6 @@ Every function is pure; randomness comes from a seed argument. Intervals are two
 narrow: documents that were not reviewed are never assumed to be right.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 Figures are computed in the other modules of this package; this module arranges them and explains what they mean.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ doubts, one in ten is shown whole: an error that its expert corrected outside of
 would have missed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

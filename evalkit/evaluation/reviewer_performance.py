@@ -6,8 +6,6 @@ same case without seeing it; validated cases that others find wrong. Do not comp
 hidden answer in general: those with a visible answer are mostly escalated documents, which are more difficult.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ stratum that were not selected for review before; a document with the earlier pr
 probability ``p + (1 − p) f``. Source: Horvitz and Thompson 1952, two independent draws.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args

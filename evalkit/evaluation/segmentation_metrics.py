@@ -4,8 +4,6 @@ Measured on the documents whose segments an expert vouched for. A document that 
 1 / p documents in estimate and interval; documents that nobody has reviewed are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

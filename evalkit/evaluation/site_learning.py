@@ -1,7 +1,5 @@
 """Proposals of a site's own weights; their promotion and reversal."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections import defaultdict

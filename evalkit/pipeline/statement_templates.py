@@ -1,7 +1,5 @@
 """Building and review of bank-statement templates: ``evalkit review-template``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress

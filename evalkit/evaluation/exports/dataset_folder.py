@@ -3,8 +3,6 @@
 ``datasets.load_dataset(folder)`` of Hugging Face opens it, with the parts and the types of the columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

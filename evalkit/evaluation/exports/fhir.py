@@ -4,8 +4,6 @@ Each segment is a document of its own with a PDF of its pages alone. Patients ha
 them, as the files do.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The program's answer is left out where the next expert must answer before seeing
 digits of the document's hash, never its name.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping

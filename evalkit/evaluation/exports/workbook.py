@@ -3,8 +3,6 @@
 Its sheets are queue, issues, fields, ground truth and report.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime

@@ -5,8 +5,6 @@ servers store its resources one by one. Each is written under an identifier of i
 posting a Bundle again changes nothing and a newer one replaces what it corrects.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -4,8 +4,6 @@ What an annotator saw is not known, so a review lists no page and no issue as se
 the documents only where the annotation states them. Each answer is taken over, left out or refused by itself.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Selection of documents to purge or to keep out of runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
