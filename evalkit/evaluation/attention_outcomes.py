@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evalkit.errors import StoreError
+from evalkit.review import CaseOpinions, ReviewerRoster, is_simulated_reviewer
 from evalkit.review.attention_checks.records import (
     describe_fault,
     is_fault_corrected,
@@ -16,9 +17,6 @@ from evalkit.review.attention_checks.records import (
     iterate_check_case_and_doc_ids,
     read_attention_check,
 )
-from evalkit.review.ground_truth import is_simulated_reviewer
-from evalkit.review.opinions import CaseOpinions
-from evalkit.review.roster import ReviewerRoster
 from evalkit.store import OutputFolder, packet_file_name
 
 #: ``waiting``: not answered yet; ``nobody``: not answered, and every reviewer in the roster already knows the document;

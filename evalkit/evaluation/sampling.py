@@ -16,9 +16,7 @@ from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.study import DocumentRecord, Study, read_folder_study
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_probability_by_drawn_doc_id
 from evalkit.pipeline.supplied_labels import read_stored_production_labels, translate_production_row
-from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen
-from evalkit.review.index_rebuild import open_index
-from evalkit.review.loaders import read_bundle, read_result
+from evalkit.review import SMEPacketGenerator, open_index, publish_packet_unless_frozen, read_bundle, read_result
 from evalkit.store import (
     OutputFolder,
     OutputIndex,

@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from evalkit.issue import PageBox
-from evalkit.review.case import HighlightedPlace, ReviewCase
-from evalkit.review.draft import Draft
+from evalkit.review import Draft, HighlightedPlace, ReviewCase
 from widgets.page_pane import PagePane
 from widgets.screen_widget import CasePanelWidget
 
