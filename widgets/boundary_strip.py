@@ -1,7 +1,5 @@
 """Boundary strip: the foot of one page above the head of the next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Panel of a classification case: headline, issues with text, program's claims."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """Panel of a case about the fields of reports and forms: values, places, issues."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Panel of a template case: issues, rows, unread lines, sums, settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal

@@ -6,8 +6,6 @@ opinions. Documents without a label are not reviewed, nor are the cases that are
 experts' names begin with ``simulated_``, and every figure that uses their reviews says so.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Interfaces between workbench and kinds of case: ``CaseController`` and others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
