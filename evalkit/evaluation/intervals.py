@@ -48,6 +48,10 @@ class Estimate(NamedTuple):
     """Method of the interval, in one word for a table: exact, bootstrap, weighted."""
 
 
+class Quantity(Estimate):
+    """An estimate that is no share of anything, such as minutes or kappa."""
+
+
 class Observation(NamedTuple):
     """Result of the review of one document, and the probability that it was reviewed."""
 

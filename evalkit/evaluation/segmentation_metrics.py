@@ -36,17 +36,6 @@ class SegmentedDocument:
     """Number of documents that this document represents, at least 1."""
 
 
-@dataclass(frozen=True)
-class SegmentationEstimate:
-    """Estimate of one measure, with segments as given and with neighbours merged."""
-
-    name: str
-    as_given: Estimate
-    """Estimate with segments as given: two neighbouring segments of one type count as two."""
-    with_neighbours_merged: Estimate
-    """Estimate after merging neighbouring segments of one type, in truth and answer."""
-
-
 def list_documents_with_segment_truth(study: Study) -> list[SegmentedDocument]:
     """List documents with vouched segments and a known number of pages."""
     return [
@@ -126,8 +115,12 @@ MEASURES: dict[str, SegmentationMeasure] = {
 }
 
 
-def estimate_segmentation_measures(study: Study) -> list[SegmentationEstimate]:
-    """Estimate all ``MEASURES`` over a study's documents."""
+def estimate_segmentation_measures(study: Study) -> dict[str, tuple[Estimate, Estimate]]:
+    """Estimate all ``MEASURES`` over a study's documents, by name.
+
+    The first estimate is of the segments as given: two neighbours of one type count as two. The second is after merging
+    neighbours of one type, in truth and answer.
+    """
     documents = list_documents_with_segment_truth(study)
     merged_documents = [
         SegmentedDocument(
@@ -139,10 +132,10 @@ def estimate_segmentation_measures(study: Study) -> list[SegmentationEstimate]:
         )
         for document in documents
     ]
-    return [
-        SegmentationEstimate(name, _estimate_measure(documents, measure), _estimate_measure(merged_documents, measure))
+    return {
+        name: (_estimate_measure(documents, measure), _estimate_measure(merged_documents, measure))
         for name, measure in MEASURES.items()
-    ]
+    }
 
 
 def rank_documents_by_pages_to_move(study: Study) -> list[tuple[str, int]]:
