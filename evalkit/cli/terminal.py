@@ -1,7 +1,5 @@
 """Print text, tables and JSON on standard output, notes on standard error."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
