@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import signal
 import subprocess
 import tempfile
 import threading
@@ -63,8 +64,8 @@ class Control:
         self.start()
 
     def stop(self) -> None:
-        """Stop the server."""
-        self.server.stop()
+        """Stop the server, with the signal that a process in the background does not ignore."""
+        self.server.stop(signal.SIGTERM)
 
     def start(self) -> None:
         """Start the server on the port that it had."""
@@ -126,7 +127,7 @@ def serve_and_connect(folder: Path, **scales: float) -> Iterator[tuple[Server, C
         yield server, ReviewClient(server.port, server.codes, Control(server), LAYOUT, secrets, **scales)
     finally:
         if server.process.poll() is None:
-            server.stop()
+            server.stop(signal.SIGTERM)
 
 
 def run_rows(rows: Sequence[Attack], server: Server, client: Client) -> Iterator[Outcome]:
