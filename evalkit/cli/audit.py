@@ -204,6 +204,7 @@ def purge(
     Example: evalkit purge doc2_6 --dry-run
     """
     from evalkit.core.clocks import format_iso_seconds, utc_now
+    from evalkit.evaluation.certificate import open_answers_for_purge
     from evalkit.pipeline.purge import (
         find_doc_ids_of_patient,
         find_restored_purged_doc_ids,
@@ -248,6 +249,7 @@ def purge(
         purged_at=format_iso_seconds(now),
         expired_ids=expired_ids,
         expired_before=expired_before,
+        read_answer=open_answers_for_purge(output_folder),
     )
     reopened_ids = sorted({*expired_ids} - {purged.doc_id for purged in purged_documents})
     print_notes(

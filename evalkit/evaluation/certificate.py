@@ -25,10 +25,11 @@ moments, a certificate may end at an earlier one, before the first unanswered au
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +39,9 @@ from scipy.special import logsumexp
 from evalkit.core.grouping import group_by
 from evalkit.evaluation.headline_estimates import score_agent_type
 from evalkit.evaluation.intervals import FloatArray
-from evalkit.evaluation.study import DocumentRecord, Study
+from evalkit.evaluation.study import DocumentRecord, Study, hash_source_folder, read_documents_for_purge
 from evalkit.pipeline.event_log import EventFact, LoggedEvent, append_event
+from evalkit.pipeline.purge import AuditAnswer, PurgedAnswer
 from evalkit.pipeline.strata import StratumKey
 from evalkit.settings import CertificateSettings
 from evalkit.store import OutputFolder, hash_canonical_json
@@ -128,9 +130,6 @@ def compute_error_bound(history: AuditHistory, *, confidence: float = 0.95, noti
     (0.343, 0.0172)
     """
     return BettingProcess(history, noticed_share).compute_error_bound(confidence)
-
-
-AuditAnswer = Literal["not drawn", "right", "wrong", "unanswered"]
 
 
 @dataclass(frozen=True)
@@ -244,6 +243,35 @@ def judge_audit(document: DocumentRecord) -> AuditAnswer:
         return "unanswered"
     agent_type = document.agent_labels.dominant_type if document.agent_labels else None
     return "right" if score == 1 and first_review.labels_after.dominant_type == agent_type else "wrong"
+
+
+def open_answers_for_purge(output_folder: OutputFolder) -> Callable[[str], PurgedAnswer | None]:
+    """Return a function that says what a purge keeps of a document's answer.
+
+    The folder is read at the first call, when an interrupted purge has been finished.
+    """
+    open_reader = cache(partial(read_documents_for_purge, output_folder))
+
+    def read_answer(doc_id: str) -> PurgedAnswer | None:
+        document = open_reader()(doc_id)
+        if document is None or document.stratum is None or document.decision is None:
+            return None
+        score = score_agent_type(document)
+        return PurgedAnswer(
+            decision=document.decision,
+            stratum=tuple(document.stratum._replace(source=hash_source_folder(document.stratum.source))),
+            run_started_at=document.run_started_at,
+            decided_at=document.decided_at,
+            probability=document.inclusion_probability,
+            risk=document.risk,
+            review_reason=document.review_reason,
+            audit=judge_audit(document),
+            is_type_right=None if score is None else score == 1,
+            answered_at=document.reviews[0].submitted_at if document.reviews else None,
+            is_simulated=any(review.is_simulated for review in document.reviews),
+        )
+
+    return read_answer
 
 
 def compute_certificates(study: Study, settings: CertificateSettings | None = None) -> list[Certificate]:

@@ -6,10 +6,11 @@ All evaluation is computed from a :class:`Study`. If a file is damaged, reading 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -33,6 +34,7 @@ from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.pipeline.event_log import LoggedEvent, read_events
+from evalkit.pipeline.purge import PurgedAnswer, read_purge_records
 from evalkit.pipeline.run_history import open_run
 from evalkit.pipeline.sample_draws import read_all_draws, read_probability_by_eligible_doc_id
 from evalkit.pipeline.strata import STRATUM_SEPARATOR, StratumKey, build_stratum_key, describe_documents
@@ -270,7 +272,7 @@ class Study:
     run: str = ""
     """Name of the run whose answers these are; empty: the newest answers."""
     replaced_documents: tuple[DocumentRecord, ...] = ()
-    """Documents whose file was exchanged for another. Only certificates and brakes count them: a wrong answer about a bad
+    """Documents whose file was exchanged for another, and what is known of purged ones. Only certificates and brakes count them: a wrong answer about a bad
     scan stays wrong when a better one arrives."""
 
     @property
@@ -438,6 +440,14 @@ def read_folder_study(
     )
     reader.warn_about_unmatched_labels(documents)
     attention_checks = tuple(read_attention_check_outcomes(reader.output_folder, reader.problems))
+    sources = {document.stratum.source for document in (*documents, *replaced_documents) if document.stratum}
+    purged_documents = _restore_purged_documents(
+        output_folder, {hash_source_folder(source): source for source in sources}
+    )
+    present_answers = {(document.sha256, document.decided_at) for document in (*documents, *replaced_documents)}
+    replaced_documents += [
+        document for document in purged_documents if (document.sha256, document.decided_at) not in present_answers
+    ]
     return Study(
         output_folder.root,
         tuple(add_review_probabilities(documents)),
@@ -447,6 +457,73 @@ def read_folder_study(
         tuple(read_events(output_folder)),
         replaced_documents=tuple(replaced_documents),
     )
+
+
+def hash_source_folder(source: str) -> str:
+    """Hash a source folder's name, which may be a patient's."""
+    return hashlib.sha256(source.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def read_documents_for_purge(output_folder: OutputFolder) -> Callable[[str], DocumentRecord | None]:
+    """Return a function that reads a document; None if it has no result."""
+    reader = _StudyReader(output_folder, {})
+
+    def read_document(doc_id: str) -> DocumentRecord | None:
+        has_result = output_folder.has_file(result_file_name(doc_id))
+        return reader.read_document_or_report_problem(doc_id) if has_result else None
+
+    return read_document
+
+
+def _restore_purged_documents(
+    output_folder: OutputFolder, source_by_sha256: Mapping[str, str]
+) -> Iterator[DocumentRecord]:
+    """Yield what records of purges keep of answers, each once, as documents without a word."""
+    answers: dict[tuple[str | None, str], PurgedAnswer] = {}
+    for record in read_purge_records(output_folder):
+        if record.answer:  # a document that was restored from a backup is purged again
+            answers.setdefault((record.sha256, record.answer.decided_at), record.answer)
+    for (sha256, _), answer in answers.items():
+        stratum = StratumKey(*answer.stratum)
+        stratum = stratum._replace(source=source_by_sha256.get(stratum.source, "a purged source"))
+        right, wrong = DocumentLabels(stratum.document_type), DocumentLabels(None)
+        review = ReviewRecord(
+            case_id="",
+            revision=1,
+            reviewer="",
+            is_simulated=answer.is_simulated,
+            outcome="",
+            submitted_at=answer.answered_at or "",
+            active_seconds=None,
+            is_blind=answer.audit != "unanswered",
+            review_reason=answer.review_reason or "",
+            labels_before=right,
+            labels_after=right if answer.audit == "right" else wrong,
+        )
+        truth = KnownTruth(
+            labels=right if answer.is_type_right else wrong,
+            source="SME_VALIDATED" if answer.is_type_right else "SME_CORRECTED",
+            vouched=frozenset({"dominant_type"}),
+            reviewer=None,
+            is_simulated=answer.is_simulated,
+            review_reason=answer.review_reason,
+        )
+        yield DocumentRecord(
+            doc_id=sha256 or "",
+            sha256=sha256,
+            filename="",
+            truth_status="unseen" if answer.is_type_right is None else "reviewed",
+            decision=answer.decision,
+            agent_labels=right,
+            truth=None if answer.is_type_right is None else truth,
+            inclusion_probability=answer.probability,
+            review_reason=answer.review_reason,
+            reviews=(review,) if answer.answered_at else (),
+            risk=answer.risk,
+            stratum=stratum,
+            run_started_at=answer.run_started_at,
+            decided_at=answer.decided_at,
+        )
 
 
 #: What the folder's newest state says about a document, whichever run's answer is judged.

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import open_folder
 
+import evalkit
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome
 from evalkit.evaluation.certificate import (
     AuditHistory,
@@ -22,11 +23,16 @@ from evalkit.evaluation.certificate import (
     compute_certificates,
     compute_error_bound,
     count_more_audits_needed,
+    open_answers_for_purge,
     record_certificate_changes,
 )
+from evalkit.evaluation.drift_monitoring import compute_stratum_drifts
+from evalkit.evaluation.study import read_folder_study
 from evalkit.pipeline.event_log import LoggedEvent, read_events
+from evalkit.pipeline.purge import purge
 from evalkit.pipeline.strata import StratumKey
-from evalkit.settings import CertificateSettings
+from evalkit.review import SMEReviewHelper
+from evalkit.settings import CertificateSettings, Settings
 
 STRATUM = StratumKey(NOTE, "inbox", "local", "embedded", "00000001")
 TOLERANT = CertificateSettings(max_error_rate=0.05)
@@ -409,3 +415,30 @@ def test_grants_and_withdrawals_are_logged_once(tmp_path: Path):
     assert record(build_audits(100), "2026-01-06T00:00:00Z")[0].kind == "certified"
     other = build_audits(10, stratum=STRATUM._replace(versions="00000002"))
     assert [event.kind for event in record(other, "2026-01-07T00:00:00Z")] == ["certificate_withdrawn"] * 2
+
+
+def test_purging_audited_documents_changes_no_count(tmp_path: Path):
+    pages, output = tmp_path / "pages", tmp_path / "output"
+    pages.mkdir()
+    for number in range(5):
+        text = "Progress note. The patient was seen in clinic today. Assessment and plan: continue treatment."
+        (pages / f"note{number}.txt").write_text(f"{text} Visit {number}.")
+    evalkit.run(pages, output=output, settings=Settings(output=str(output), audit_rate_start=1.0))
+    helper = SMEReviewHelper(output, "dr_lee")
+    helper.save_review("note0", agrees=True)
+    helper.save_review("note1", corrected_dominant_type="Other")
+    helper.save_review("note2", undeterminable="illegible")
+    for path in output.glob("reviews/*/*.json"):
+        path.write_text(path.read_text().replace('"agent": true', '"agent": false'))
+    before = read_folder_study(open_folder(output))
+    assert [(c.wrong_count, c.unanswered_count) for c in compute_certificates(before)] == [(1, 3), (1, 3)]
+    folder = open_folder(output)
+    for doc_id in ("note0", "note1", "note2", "note3"):
+        purge(folder, [doc_id], purged_at="2026-03-01", read_answer=open_answers_for_purge(folder))
+    after = read_folder_study(open_folder(output))
+    assert [document.doc_id for document in after.documents] == ["note4"]
+    assert compute_certificates(after) == compute_certificates(before)
+    assert compute_stratum_drifts(after) == compute_stratum_drifts(before)
+    kept = "".join(path.read_text() for path in output.glob("purged/*.json"))
+    assert "note" not in kept
+    assert '"pages"' not in kept

@@ -2,7 +2,8 @@
 
 Only hashes of reviews are kept. ``purged/0001.json``, ``0002.json`` …: one record per purge, never changed, chained by
 hash. A record has no name and no word of the document: its SHA-256, and for each of its reviews the SHA-256 of the
-file, the hash it was chained to, who submitted it, when, and with what outcome. So a purged chain still verifies, a
+file, the hash it was chained to, who submitted it, when, and with what outcome; and what an audit
+said about the answer, so that purging wrong ones proves nothing. So a purged chain still verifies, a
 removed one does not, and a later run of the same bytes recognises them.
 
 ``purging.json`` names what is being purged until all is done: after a kill, the next purge finishes it first.
@@ -10,6 +11,8 @@ removed one does not, and a later run of the same bytes recognises them.
 
 from evalkit.pipeline.purge.deletion import map_purge_file_names_by_doc_id, purge
 from evalkit.pipeline.purge.purge_record import (
+    AuditAnswer,
+    PurgedAnswer,
     PurgeRecord,
     is_purge_unfinished,
     parse_purge_record,
@@ -25,8 +28,10 @@ from evalkit.pipeline.purge.selection import (
 )
 
 __all__ = [
+    "AuditAnswer",
     "ExpiredDocuments",
     "PurgeRecord",
+    "PurgedAnswer",
     "PurgedDocument",
     "exclude_purged",
     "find_doc_ids_of_patient",

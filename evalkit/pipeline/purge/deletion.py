@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from evalkit.errors import StoreError
 from evalkit.pipeline.purge.folder_contents import FolderContents
 from evalkit.pipeline.purge.purge_record import (
+    PurgedAnswer,
     PurgedChain,
     PurgedDraw,
     PurgedReview,
@@ -57,12 +58,14 @@ def purge(
     purged_at: str,
     expired_ids: Iterable[str] = (),
     expired_before: datetime | None = None,
+    read_answer: Callable[[str], PurgedAnswer | None] = lambda _doc_id: None,
 ) -> list[PurgedDocument]:
     """Delete documents and everything derived from them; report what was removed.
 
     With a mail, the files attached to it are deleted too.
     A killed purge is finished first. ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are what
-    ``find_expired_documents`` found for ``expired_before``; a document that was reopened since is kept. NotFound for a
+    ``find_expired_documents`` found for ``expired_before``; a document that was reopened since is kept. ``read_answer``
+    returns what the record keeps of a document's answer. NotFound for a
     document of which nothing exists; UsageError if a run is writing; StoreError if something could not be removed, or a
     reader of the database prevented it: the same call continues.
     """
@@ -86,7 +89,7 @@ def purge(
             if expired_before and candidate_id not in limit_by_doc_id
         }
         if limit_by_doc_id:
-            purged_documents += _purge_documents(contents, limit_by_doc_id, purged_at, purged_ids)
+            purged_documents += _purge_documents(contents, limit_by_doc_id, purged_at, purged_ids, read_answer)
         if purged_documents:
             purged_documents = add_remaining_traces(contents, purged_documents)
             # Only now: if killed earlier, the next purge purges the last document again and reports its traces.
@@ -106,6 +109,7 @@ def _purge_documents(
     expiry_limit_by_doc_id: Mapping[str, datetime | None],
     purged_at: str,
     purged_ids: list[str],
+    read_answer: Callable[[str], PurgedAnswer | None],
 ) -> Iterator[PurgedDocument]:
     """Purge documents and append them to ``purged_ids``.
 
@@ -127,6 +131,7 @@ def _purge_documents(
                 number=record_number,
                 purged_at=purged_at,
                 listed=tuple(purged_ids),
+                answer=read_answer(doc_id),
             )
             save_intent(output_folder, intent)
             purged_document = _execute_purge(contents, registries, intent)
@@ -242,6 +247,7 @@ def _create_purge_record(output_folder: OutputFolder, registries: SharedFiles, i
             PurgedDraw(draw=draw_number, probability=subject.probability[doc_id], was_drawn=doc_id in subject.drawn)
             for draw_number, subject in registries.iterate_draw_numbers_and_strata(doc_id)
         ),
+        answer=intent.answer,
         prev_sha256=hashlib.sha256(output_folder.read_bytes(purge_record_file_name(previous_number))).hexdigest()
         if previous_number
         else None,

@@ -1,5 +1,7 @@
 """Files of purges: a record of each, and the intent of the purge in progress."""
 
+from typing import Literal
+
 from evalkit.core.records import StrictRecord
 from evalkit.review.permissions import ReviewerRole
 from evalkit.store import (
@@ -12,8 +14,9 @@ from evalkit.store import (
     read_numbered_records,
 )
 
-#: Version 2 has the reviewers' roles.
-SCHEMA_VERSION = 2
+#: Version 2 has the reviewers' roles, version 3 what an audit found.
+SCHEMA_VERSION = 3
+AuditAnswer = Literal["not drawn", "right", "wrong", "unanswered"]
 
 
 class PurgedReview(StrictRecord):
@@ -53,6 +56,27 @@ class PurgedDraw(StrictRecord):
     was_drawn: bool
 
 
+class PurgedAnswer(StrictRecord):
+    """What certificates and brakes need of a purged document; no name and no word of it."""
+
+    decision: str
+    stratum: tuple[str, str, str, str, str]
+    """The parts of a ``StratumKey``, with the SHA-256 of the source folder's name in place of the name."""
+    run_started_at: str
+    decided_at: str
+    probability: float | None
+    """Probability (0..1) with which the document was drawn."""
+    risk: float
+    review_reason: str | None
+    audit: AuditAnswer
+    """What the blind answer said about the type."""
+    is_type_right: bool | None
+    """What the experts' last word says about the type; None if nobody vouched for it."""
+    answered_at: str | None
+    is_simulated: bool = False
+    """True if a program answered."""
+
+
 class PurgeRecord(StrictRecord):
     """Record of one purge, the file ``purged/NNNN.json``."""
 
@@ -63,6 +87,8 @@ class PurgeRecord(StrictRecord):
     """The time of the purge (ISO 8601, UTC)."""
     chains: tuple[PurgedChain, ...]
     draws: tuple[PurgedDraw, ...]
+    answer: PurgedAnswer | None = None
+    """None if the document had no readable answer, or if an older evalkit purged it."""
     prev_sha256: str | None
     """The SHA-256 of the bytes of the record before this one; None for the first."""
 
@@ -83,6 +109,7 @@ class PurgeIntent(StrictRecord):
     listed: tuple[str, ...] = ()
     """Documents whose files this purge has deleted; unless ``doc_id`` is None, labels and draws may still list them."""
     purged_at: str = ""
+    answer: PurgedAnswer | None = None
 
 
 def is_purge_unfinished(output_folder: OutputFolder) -> bool:
