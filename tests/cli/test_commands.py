@@ -398,6 +398,11 @@ def test_run_records_what_blind_audits_prove(tmp_path: Path) -> None:
     report = json.loads(evalkit_command("report", "--output", str(output), "--json", **environment).stdout)
     (table, _) = next(section for section in report["sections"] if section["title"] == "Certificate")["tables"]
     assert [row["certified"] for row in table["rows"]] == [True, True]
+    assert evalkit_command("purge", "note0", "--output", output).returncode == 0
+    report = json.loads(evalkit_command("report", "--output", str(output), "--json", **environment).stdout)
+    (later, _) = next(section for section in report["sections"] if section["title"] == "Certificate")["tables"]
+    assert later == table
+    (pages / "note0.txt").unlink()
     withdrawn = evalkit_command(*command, **(environment | {"EVALKIT_CERTIFICATE__MAX_ERROR_RATE": "0.01"}))
     assert "Certificate withdrawn: all documents. " in withdrawn.stderr
 
