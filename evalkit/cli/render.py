@@ -328,7 +328,7 @@ def render_purge_preview(
     for names in files_by_document.values():
         yield from names
     hint = "; give --yes to remove them" * is_confirmable
-    yield f"{len(files_by_document)} documents would be purged; nothing was removed{hint}"
+    yield f"{format_count(len(files_by_document), 'document')} would be purged; nothing was removed{hint}"
 
 
 def render_purge(purged_documents: Sequence[PurgedDocument]) -> Iterator[Printable]:
@@ -346,7 +346,7 @@ def render_purge(purged_documents: Sequence[PurgedDocument]) -> Iterator[Printab
     if rows:
         yield ConsoleTable(("purged", "files", "rows", "reviews", "was open"), rows)
     yield from (f"Not deleted: {line}" for purged in purged_documents for line in purged.remaining_traces)
-    yield f"{len(purged_documents)} documents purged"
+    yield f"{format_count(len(purged_documents), 'document')} purged"
 
 
 def render_doctor_checks(checks: Iterable[DoctorCheck]) -> Iterator[Printable]:

@@ -98,7 +98,7 @@ def test_fewer_attention_checks_than_requested_are_explained(requested: int, end
 def test_a_purge_preview_names_files_and_the_way_on(is_confirmable: bool) -> None:
     blocks = list(render_purge_preview({"a": ["results/a.json"]}, is_confirmable=is_confirmable))
     hint = "; give --yes to remove them" if is_confirmable else ""
-    assert blocks == ["results/a.json", f"1 documents would be purged; nothing was removed{hint}"]
+    assert blocks == ["results/a.json", f"1 document would be purged; nothing was removed{hint}"]
 
 
 def test_a_check_has_its_remedy_only_if_it_fails() -> None:

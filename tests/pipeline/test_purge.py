@@ -583,7 +583,7 @@ def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch
     (output.parent / "evalkit.toml").write_text("[retention]\ndays = 365\n")
     told = say("--expired")
     assert told.exit_code == 0, told.output
-    assert "1 documents would be purged; nothing was removed; give --yes to remove them" in told.stdout
+    assert "1 document would be purged; nothing was removed; give --yes to remove them" in told.stdout
     assert (output / "results/quest_cbc.json").exists()
     assert isinstance(say("--expired", "--older-than", "7").exception, UsageError)
     for beside in (("--older-than", "0"), ("--expired", "--yes"), ("--expired", "--dry-run")):
@@ -599,7 +599,7 @@ def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch
     assert f"{OTHER} may be old enough, but is kept: one of its reviews cannot be read" in say("--expired").stderr
     torn.write_bytes(kept)
     done = say("--expired", "--yes")
-    assert "1 documents purged" in done.stdout
+    assert "1 document purged" in done.stdout
     assert not (output / "results/quest_cbc.json").exists()
     assert (output / f"results/{DOC}.json").exists()
     assert (

@@ -175,7 +175,7 @@ def _walk(machine: Machine, server: PostgreSQLServer, chromium: Browser, ending:
     assert (row["doc_id"], row["ground_truth_source"]) == (reviewed, "SME_VALIDATED")
     evalkit("report --to report.html")
     assert "1 reviews" in evalkit("audit verify")
-    assert "1 documents purged" in evalkit(f"purge {reviewed}")
+    assert "1 document purged" in evalkit(f"purge {reviewed}")
     verified = evalkit("audit verify")
     assert verified.startswith("0 faults: ")
     assert " 1 purged" in verified
