@@ -201,7 +201,10 @@ def _create_engine(path: Path, query: str = "", pragma: str = "PRAGMA synchronou
 
     By default, each connection syncs fully: saved work must outlive a power cut, and WAL alone syncs only now and then.
     """
-    url = f"sqlite:///{path.absolute().as_uri()}?{query}&uri=true" if query else f"sqlite:///{path}"
+    # Not as one text: signs of an address in the path, such as ? and %, would be read as such.
+    url = sa.URL.create("sqlite", database=str(path))
+    if query:
+        url = url.set(database=path.absolute().as_uri()).update_query_string(f"{query}&uri=true")
     engine = sa.create_engine(url, connect_args={"timeout": _BUSY_SECONDS}, hide_parameters=True)
 
     def prepare_connection(connection: Any, _record: object) -> None:

@@ -108,6 +108,21 @@ def test_opening_waits_for_a_writer_that_sqlite_does_not_wait_for(
         assert not writer.in_transaction
 
 
+@pytest.mark.parametrize("name", ["out?mode=memory", "out#a", "out%20b", "file:out", "a+b&c=d", ":memory:"])
+def test_signs_of_an_address_in_the_path_are_letters(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    with open_index(folder) as index:
+        index.upsert_case({"case_id": "a", "review_status": "pending"})
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    for state in ("at rest", "in use"):
+        with OutputIndex(open_folder(folder), read_only=True) as index:
+            assert index.list_case_ids() == ["a"], state
+        if state == "at rest":
+            writer = open_index(folder)
+            writer.upsert_case({"case_id": "a", "review_status": "deferred"})
+    writer.close()
+
+
 def contents(output: Path) -> dict[str, bytes]:
     """The bytes of every file; SQLite's index of the log is its own business."""
     return {
