@@ -108,7 +108,7 @@ class BrokenFolder:
     build: Callable[[Path, Path], AbstractContextManager[Scene]]
     expectation: Mapping[str, Answer]
     mend: Callable[[Path, Path], None]
-    #: ``root``, ``mounts``, ``immutable``, ``compiler``.
+    #: ``root``, ``mounts``, ``immutable``, ``compiler``, ``ext4``.
     needs: tuple[str, ...] = ()
     #: ``before`` a command, at a ``claim`` or ``save`` with the case listed or open, or ``beneath`` an open screen.
     moment: str = "before"
@@ -158,6 +158,7 @@ def find_obstacle(broken: BrokenFolder) -> str | None:
             "mounts": ["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt"],
             "immutable": ["sh", "-c", "f=$(mktemp -p /var/tmp) && chattr +i $f && chattr -i $f && rm $f"],
             "compiler": ["cc", "--version"],
+            "ext4": ["mkfs.ext4", "-V"],
             "root": ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "true"],
         }[need]
         if shutil.which(probe[0]) is None or subprocess.run(probe, capture_output=True, check=False).returncode:
@@ -270,6 +271,25 @@ def move_to_small_disk(root: Path, workspace: Path, options: str = "") -> Iterat
         shutil.copytree(root, disk / "output", symlinks=True)
         yield disk / "output"
         (disk / "filling").unlink(missing_ok=True)
+        shutil.rmtree(root)
+        shutil.copytree(disk / "output", root, symlinks=True)
+
+
+@contextmanager
+def move_to_failing_disk(root: Path, workspace: Path) -> Iterator[tuple[Path, Callable[[], None]]]:
+    """Move the folder to a disk of its own; yield it, and what makes the disk read-only as an error of the disk does.
+
+    Files that are open for writing stay open, which no other remount allows.
+    """
+    disk, image = workspace / "disk", workspace / "disk.ext4"
+    disk.mkdir()
+    image.touch()
+    os.truncate(image, sum(path.stat().st_size + 4096 for path in root.rglob("*")) + (32 << 20))
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True, capture_output=True)
+    with mount("-o", "loop", image, disk):
+        disk.chmod(0o755)
+        shutil.copytree(root, disk / "output", symlinks=True)
+        yield disk / "output", lambda: subprocess.run(["mount", "-o", "remount,abort", str(disk)], check=True)
         shutil.rmtree(root)
         shutil.copytree(disk / "output", root, symlinks=True)
 

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -29,6 +28,7 @@ from .faults import (
     list_reviewed,
     list_waiting,
     mount,
+    move_to_failing_disk,
     move_to_small_disk,
     overwrite,
     refuses,
@@ -304,21 +304,13 @@ def _(root: Path, workspace: Path) -> Built:
     "read-only",
     "the disk turns read-only while the screen is open, as Linux does after an error",
     expect(works(), READ_ONLY, review=either(works(), READ_ONLY)),
-    needs=("mounts",),
+    needs=("mounts", "ext4"),
     moment="beneath",
     is_unchanged=True,
 )
 def _(root: Path, workspace: Path) -> Built:
-    with move_to_small_disk(root, workspace) as folder:
-        place = workspace / "bound"
-        place.mkdir()
-        with mount("--bind", folder.parent, place):
-            # A disk with an open file for writing cannot be remounted: the bound place is what the processes see.
-            yield Scene(place / "output", strike=lambda: _remount(place))
-
-
-def _remount(place: Path) -> None:
-    subprocess.run(["mount", "-o", "remount,ro,bind", str(place)], check=True)
+    with move_to_failing_disk(root, workspace) as (folder, fail):
+        yield Scene(folder, strike=fail)
 
 
 @IDEAS(
