@@ -10,6 +10,8 @@ import resource
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable
@@ -401,11 +403,23 @@ def _name_failure(root: Path, error: BaseException) -> str:
         try:
             verify_database(root, is_thorough=True)
         except sa.exc.DatabaseError as found:
-            return getattr(found.orig, "sqlite_errorname", name)
+            name = getattr(found.orig, "sqlite_errorname", name)
         except (OSError, sa.exc.SQLAlchemyError, StoreError):
-            return name
-        return ""
+            pass
+        else:
+            return ""
+        return name if _can_read_whole_file(root / SQLITE_FILE) else "SQLITE_IOERR"
     return _find_system_cause(root, name) if name.startswith(_UNSPECIFIC_NAMES) else name
+
+
+def _can_read_whole_file(path: Path) -> bool:
+    """Return False if the disk cannot read all of it, which SQLite calls malformed.
+
+    Another process reads it: closing the file here would release this process's locks.
+    """
+    read = "import os, sys; file = os.open(sys.argv[1], 0); [os.pread(file, 4096, at) for at in range(0, os.fstat(file).st_size, 4096)]"
+    command = [sys.executable, "-I", "-c", read, str(path)]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0  # noqa: S603 - our own interpreter
 
 
 def _find_system_cause(root: Path, name: str) -> str:

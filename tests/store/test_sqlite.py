@@ -16,6 +16,8 @@ from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
+from benchmarks.first_contact.broken_folders.faults import compile_library, find_page
+from benchmarks.first_contact.broken_folders.sealed import BAD_SECTOR
 from places import open_folder, open_index
 from stress.full_disks import mount_small_disk
 
@@ -65,6 +67,19 @@ def test_intact_database_is_never_called_damaged(tmp_path: Path) -> None:
     told = build_database_error(tmp_path, failure("SQLITE_CORRUPT"))
     assert told.code == "STORE-DAMAGED"
     assert all(word in told.remedy for word in ("-wal", "backup", "drafts", "view log"))
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a compiler")
+def test_a_disk_that_cannot_be_read_is_not_called_damage(tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    open_index(output).close()
+    offset, _ = find_page(output / "evalkit.sqlite", "cases")
+    library = compile_library(tmp_path, BAD_SECTOR.replace("OFFSET", str(offset)))
+    code = "import sys; from pathlib import Path; from evalkit.store import *; OutputIndex(open_output_folder(sys.argv[1])).list_case_ids()"
+    command = [sys.executable, "-c", code, str(output)]
+    shown = subprocess.run(command, env=os.environ | {"LD_PRELOAD": str(library)}, capture_output=True, text=True)
+    assert "the disk or network drive reports an error" in shown.stderr
+    assert "damaged" not in shown.stderr
 
 
 def test_exhausted_limits_are_told_instead_of_permissions(tmp_path: Path) -> None:
