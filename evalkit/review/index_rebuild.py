@@ -163,7 +163,7 @@ class IndexDifferences:
         if lost_folders:
             text += f". Restore {' and '.join(lost_folders)} from a backup, or run the documents again"
         if unreadable_count:
-            text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them"
+            text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them. Restore them from a backup"
         if is_missing:
             return f"{SQLITE_FILE} is missing: {text}. Run `evalkit reindex` to write a new one"
         return text if is_stored else text + _REINDEX_WRITES

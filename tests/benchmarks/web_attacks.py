@@ -110,7 +110,7 @@ def build_kernel_message(kind: str, content: object, padding: object = "") -> by
         "version": "5.3",
     }
     parts = {"header": header, "parent_header": {}, "metadata": {"padding": padding}, "content": content}
-    return serialize_msg_to_ws_v1(parts, "shell", lambda part: json.dumps(part).encode())
+    return serialize_msg_to_ws_v1(parts, "shell", lambda part: json.dumps(part, ensure_ascii=False).encode())
 
 
 def build_frame(opcode: int, payload: bytes, **options: Any) -> bytes:

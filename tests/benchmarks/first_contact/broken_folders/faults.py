@@ -286,10 +286,15 @@ def move_to_failing_disk(root: Path, workspace: Path) -> Iterator[tuple[Path, Ca
     image.touch()
     os.truncate(image, sum(path.stat().st_size + 4096 for path in root.rglob("*")) + (32 << 20))
     subprocess.run(["mkfs.ext4", "-q", str(image)], check=True, capture_output=True)
+
+    def fail() -> None:
+        if not os.statvfs(disk).f_flag & os.ST_RDONLY:  # each command of a state strikes
+            subprocess.run(["mount", "-o", "remount,abort", str(disk)], check=True)
+
     with mount("-o", "loop", image, disk):
         disk.chmod(0o755)
         shutil.copytree(root, disk / "output", symlinks=True)
-        yield disk / "output", lambda: subprocess.run(["mount", "-o", "remount,abort", str(disk)], check=True)
+        yield disk / "output", fail
         shutil.rmtree(root)
         shutil.copytree(disk / "output", root, symlinks=True)
 
