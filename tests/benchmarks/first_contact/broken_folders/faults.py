@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 #: The cases that the simulated experts leave: name them when the healthy folder is made.
@@ -287,9 +288,9 @@ def move_to_failing_disk(root: Path, workspace: Path) -> Iterator[tuple[Path, Ca
     os.truncate(image, sum(path.stat().st_size + 4096 for path in root.rglob("*")) + (32 << 20))
     subprocess.run(["mkfs.ext4", "-q", str(image)], check=True, capture_output=True)
 
+    @cache  # each command of a state strikes, and a disk that failed cannot fail again
     def fail() -> None:
-        if not os.statvfs(disk).f_flag & os.ST_RDONLY:  # each command of a state strikes
-            subprocess.run(["mount", "-o", "remount,abort", str(disk)], check=True)
+        subprocess.run(["mount", "-o", "remount,abort", str(disk)], check=True)
 
     with mount("-o", "loop", image, disk):
         disk.chmod(0o755)
