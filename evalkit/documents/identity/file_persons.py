@@ -9,7 +9,9 @@ from typing import Any
 
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import Identifier, Page, PageStatus
+from evalkit.documents.identity.person_name import PersonName, have_common_word, parse_person_name
 from evalkit.documents.identity.same_person import (
+    NUMBER_KINDS,
     PersonComparison,
     SamePersonVerdict,
     compare_persons,
@@ -34,6 +36,22 @@ class PagePatientIdentity:
     def is_strong(self) -> bool:
         """True if the page identifies its patient without the help of other pages."""
         return len({identifier.kind for identifier in self.identifiers} & _STRONG_FACTS) > 1
+
+    @property
+    def name(self) -> PersonName | None:
+        """Patient's name on the page."""
+        return next((parse_person_name(fact.value) for fact in self.identifiers if fact.kind == "patient"), None)
+
+    @property
+    def has_full_name_in_field(self) -> bool:
+        """True if a label or strip names the patient, with family and given name written out."""
+        is_in_field = any(fact.kind == "patient" and fact.source != "running_text" for fact in self.identifiers)
+        return is_in_field and self.name is not None and self.name.is_full
+
+    @property
+    def numbers(self) -> frozenset[tuple[str, str]]:
+        """Kind and normal form of each number, also of a visit or a specimen."""
+        return frozenset((fact.kind, fact.normal) for fact in self.identifiers if fact.kind in NUMBER_KINDS)
 
 
 @dataclass
@@ -66,6 +84,26 @@ class FilePerson:
             key=lambda comparison: (-list(SamePersonVerdict).index(comparison.relation), len(comparison.agreeing)),
             default=PersonComparison(SamePersonVerdict.CANNOT_TELL),
         )
+
+    def is_named_otherwise(self, page: PagePatientIdentity) -> bool:
+        """Return True if full names in fields alone show that a page is about another person.
+
+        The page shares no number, no birth date and no word of a name with any page of this person.
+        """
+        return (
+            page.has_full_name_in_field
+            and any(own_page.has_full_name_in_field for own_page in self.pages)
+            and not any(_have_common_fact(own_page, page) for own_page in self.pages)
+        )
+
+
+def _have_common_fact(left: PagePatientIdentity, right: PagePatientIdentity) -> bool:
+    agreeing = compare_page_patients(left, right).agreeing
+    return (
+        not left.numbers.isdisjoint(right.numbers)
+        or any(comparison.fact != "sex" for comparison in agreeing)
+        or (left.name is not None and right.name is not None and have_common_word(left.name, right.name))
+    )
 
 
 def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:
@@ -106,8 +144,8 @@ def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
     """Group pages with patient facts by person, in the order of first appearance.
 
     Only pages that identify their patient without other pages start groups (if there is no such page, all do). Every
-    other page joins the group with which most of its facts agree. Without such a group, it joins the group of the nearest
-    page before it (or else behind it), because nothing shows that it is another person's.
+    other page joins the group with which most of its facts agree. Without such a group, it starts one if its full name is
+    unlike all others; else it joins the group of the nearest page before it (or else behind it).
     """
     return _group_identities(map(get_page_patient_identity, pages))
 
@@ -123,7 +161,10 @@ def _group_identities(page_identities: Iterable[PagePatientIdentity | None]) -> 
         person.pages.append(identity)
     for identity in identities if strong_pages else ():
         if not identity.is_strong:
-            (_find_agreeing_person(persons, identity) or _find_nearest_person(persons, identity)).pages.append(identity)
+            person = _find_agreeing_person(persons, identity)
+            if person is None and all(other.is_named_otherwise(identity) for other in persons):
+                persons.append(person := FilePerson())
+            (person or _find_nearest_person(persons, identity)).pages.append(identity)
     for person in persons:
         person.pages.sort(key=lambda identity: identity.page_num)
     return sorted(persons, key=lambda person: person.pages[0].page_num)
@@ -202,7 +243,9 @@ def _find_same_or_likeliest_person(persons: Sequence[FilePerson], identity: Page
     open_comparisons = [
         (person, comparison)
         for person, comparison in comparisons
-        if comparison.relation is SamePersonVerdict.CANNOT_TELL and (comparison.agreeing or len(persons) == 1)
+        if comparison.relation is SamePersonVerdict.CANNOT_TELL
+        and (comparison.agreeing or len(persons) == 1)
+        and not person.is_named_otherwise(identity)
     ]
     return max(open_comparisons, key=lambda pair: _count_net_agreement(pair[1]), default=(None, None))[0]
 
