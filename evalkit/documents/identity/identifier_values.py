@@ -57,6 +57,7 @@ def can_be_person_name(text: str) -> bool:
         or get_word_list_for_names("organisations").intersection(words)
         or any(map(str.isdigit, PATTERNS["misread_letter"].sub("", text)))
         or PATTERNS["camel_case"].search(text)
+        or ("," in text and len("".join(before_comma)) < 2)  # "I, Helen Marsh, consent"
         # "St. Brendan" is a hospital
         or (words[:1] in (["ST"], ["SAINT"]) and len(words) == 2 and "," not in text)
         or (len(before_comma) > 1 and before_comma[-1] in streets)
