@@ -32,6 +32,7 @@ def of(text: str) -> dict[str, str]:
         ("Brookfield, WI 53005\nTelephone 555-0100", {}),
         ("Patient: Evergreen Mutual Insurance Company", {}),
         ("DOB: 02/30/1971", {}),
+        ("DOB: 02/20/1071", {}),
         ("", {}),
     ],
 )  # fmt: skip

@@ -85,25 +85,27 @@ class FilePerson:
             default=PersonComparison(SamePersonVerdict.CANNOT_TELL),
         )
 
-    def is_named_otherwise(self, page: PagePatientIdentity) -> bool:
-        """Return True if full names in fields alone show that a page is about another person.
+    def is_other_by_one_fact(self, page: PagePatientIdentity) -> bool:
+        """Return True if a full name or a birth date alone shows that a page is about another person.
 
-        The page shares no number, no birth date and no word of a name with any page of this person.
+        The page must have a full name in a field, as a page of this person has, and share no number with this person. No
+        word of a name may be in common; or else no birth date may be equal, even if misread.
         """
-        return (
-            page.has_full_name_in_field
-            and any(own_page.has_full_name_in_field for own_page in self.pages)
-            and not any(_have_common_fact(own_page, page) for own_page in self.pages)
+        comparisons = [compare_persons(own.identifiers, page.identifiers, is_ocr_text=True) for own in self.pages]
+        agreeing_facts = {outcome.fact for comparison in comparisons for outcome in comparison.agreeing}
+        has_shared_number = any(not own.numbers.isdisjoint(page.numbers) for own in self.pages)
+        if (
+            not page.has_full_name_in_field
+            or not any(own.has_full_name_in_field for own in self.pages)
+            or has_shared_number
+            or not agreeing_facts.isdisjoint({"birth date", "record number"})
+        ):
+            return False
+        differing = [outcome.fact for comparison in comparisons for outcome in comparison.differing]
+        birth_date_count = sum(any(fact.kind == "date_of_birth" for fact in own.identifiers) for own in self.pages)
+        return 0 < birth_date_count == differing.count("birth date") or not any(
+            own.name and page.name and have_common_word(own.name, page.name) for own in self.pages
         )
-
-
-def _have_common_fact(left: PagePatientIdentity, right: PagePatientIdentity) -> bool:
-    agreeing = compare_page_patients(left, right).agreeing
-    return (
-        not left.numbers.isdisjoint(right.numbers)
-        or any(comparison.fact != "sex" for comparison in agreeing)
-        or (left.name is not None and right.name is not None and have_common_word(left.name, right.name))
-    )
 
 
 def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:
@@ -162,7 +164,7 @@ def _group_identities(page_identities: Iterable[PagePatientIdentity | None]) -> 
     for identity in identities if strong_pages else ():
         if not identity.is_strong:
             person = _find_agreeing_person(persons, identity)
-            if person is None and all(other.is_named_otherwise(identity) for other in persons):
+            if person is None and all(other.is_other_by_one_fact(identity) for other in persons):
                 persons.append(person := FilePerson())
             (person or _find_nearest_person(persons, identity)).pages.append(identity)
     for person in persons:
@@ -245,7 +247,7 @@ def _find_same_or_likeliest_person(persons: Sequence[FilePerson], identity: Page
         for person, comparison in comparisons
         if comparison.relation is SamePersonVerdict.CANNOT_TELL
         and (comparison.agreeing or len(persons) == 1)
-        and not person.is_named_otherwise(identity)
+        and not person.is_other_by_one_fact(identity)
     ]
     return max(open_comparisons, key=lambda pair: _count_net_agreement(pair[1]), default=(None, None))[0]
 

@@ -23,6 +23,9 @@ _FEMALE, _MALE = (
     frozenset({"MR", "MASTER", "MALE", "MAN", "BOY", "M"}),
 )
 
+#: A date before this one is not a patient's birth date; a digit of it is misread.
+_EARLIEST_DATE = "1880"
+
 
 @cache
 def load_given_names() -> frozenset[str]:
@@ -84,7 +87,7 @@ def normalise_identifier(kind: IdentifierKind, printed_value: str, *, is_ocr_tex
         written = parse_written_date(printed_value) or (
             parse_written_date(replace_letters_misread_for_digits(printed_value)) if is_ocr_text else None
         )
-        return written.iso if written else None
+        return written.iso if written and written.iso > _EARLIEST_DATE else None
     if kind == "sex":
         word = printed_value.upper()
         return "F" if word in _FEMALE else "M" if word in _MALE else "X" if word == "X" else None
