@@ -95,7 +95,8 @@ class FilePerson:
         agreeing_facts = {outcome.fact for comparison in comparisons for outcome in comparison.agreeing}
         has_shared_number = any(not own.numbers.isdisjoint(page.numbers) for own in self.pages)
         if (
-            not page.has_full_name_in_field
+            page.is_ocr_text
+            or not page.has_full_name_in_field
             or not any(own.has_full_name_in_field for own in self.pages)
             or has_shared_number
             or not agreeing_facts.isdisjoint({"birth date", "record number"})
