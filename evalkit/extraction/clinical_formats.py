@@ -281,12 +281,13 @@ def normalise_lab_result(text: str) -> str | None:
     >>> normalise_lab_result("5.2 x 10 9/L"), normalise_lab_result("5.2 10*9/L"), normalise_lab_result("5.2 x10E9/L")
     ('5.2 x10^9/L', '5.2 10^9/L', '5.2 x10^9/L')
     """
+    if word := get_pattern("qualitative_result").match(text.strip()):
+        return word.group().lower()
     unit_match = get_pattern("lab_unit").search(text)
     plain = _blank_match(text, unit_match)
     number = get_pattern("lab_number").search(plain)
     if not number:
-        word = get_pattern("qualitative_result").match(text.strip())
-        return word.group().lower() if word else None
+        return None
     reference_range = get_pattern("reference_range").search(plain, number.end())
     limits = reference_range["open"] or f"{reference_range['low']}-{reference_range['high']}" if reference_range else ""
     range_text = limits and f"({' '.join(limits.split())})"
