@@ -249,9 +249,11 @@ def _count_result_rows(page: Page, sections: Sequence[_Section]) -> Iterator[tup
         headings = {cell: cells[0].text for cells in columns if cells[0] for cell in cells[1:] if cell}
         dates = [normalise_value(heading, "date") or "" for heading in headings.values()]
         for row, row_units in zip(rows, units, strict=True):
-            names = [cell for cell in row if _get_pattern("name_cell").match(cell.text) and cell.text not in row_units]
+            numbers = _list_numbers(row)
+            others = [cell for cell in row if cell.text not in row_units and cell not in dict(numbers)]
+            names = [cell for cell in others if _get_pattern("name_cell").match(cell.text)]
             items = []
-            for cell, number in _list_numbers(row):
+            for cell, number in numbers:
                 heading = headings.get(cell, "")
                 is_earlier = "" < (normalise_value(heading, "date") or "") < max(dates, default="")
                 if not names or is_earlier or _get_pattern("other_column").search(heading):
@@ -722,6 +724,9 @@ def _find_contradiction(kind: str, items: Sequence[CountedItem], name: str, valu
         own = [reading for reading in quoted if reading.state in states] or quoted or own
         if len({reading.state for reading in quoted}) == 1 and _get_pattern("replaces").search(value.quote or ""):
             return None
+    parts = [item for item in items if item.role in (PRESENT, "part") and item.name in table.get("parts", ())]
+    if parts and own and max(part.state for part in parts) < max(reading.state for reading in own):
+        return parts[0]
     for reading in filter(lambda reading: reading.state, own):
         is_number = reading.state[:1].isdigit()
         opposites = table.get("conflicts", {}).get(reading.state) or table.get("conflicts", {}).get("*", ())

@@ -776,3 +776,9 @@ def test_a_stain_whose_next_test_is_awaited_is_doubted() -> None:
 def test_a_tumor_that_is_cut_through_doubts_a_free_margin() -> None:
     text = "Completely excised.\nThe tumour is cut through at the base."
     assert list_doubted(text, {"margins": "negative"}) == ["margins"]
+
+
+def test_cores_of_lower_grades_only_doubt_a_grade() -> None:
+    text = "Gleason score 4+4=8\nA\t3/6\t{}\t11 mm"
+    assert list_doubted(text.format("3+4=7"), {"grade": "Gleason 4+4=8"}) == ["grade"]
+    assert list_doubted(text.format("4+4=8"), {"grade": "Gleason 4+4=8"}) == []
