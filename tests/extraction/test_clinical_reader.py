@@ -295,7 +295,9 @@ def test_signs_are_results_of_stains_beside_other_signs() -> None:
 
 
 def test_large_letters_name_the_institution() -> None:
-    page = page_of([("heading", "Klinikum Rosenfels"), ("paragraph", "Institute of Pathology"), ("paragraph", "Text " * 9)])
+    page = page_of(
+        [("heading", "Klinikum Rosenfels"), ("paragraph", "Institute of Pathology"), ("paragraph", "Text " * 9)]
+    )
     words = [(*word[:5], word[5] + 60) if word[1] <= 18 else word for word in page.words]
     report = ClinicalReport([page.model_copy(update={"words": PackedWords(words)})])
     assert values("pathology", "institution", report)[0] == "Klinikum Rosenfels"
