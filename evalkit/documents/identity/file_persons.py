@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -74,11 +74,7 @@ class FilePerson:
 
         SAME comes before DIFFERENT, and DIFFERENT before CANNOT_TELL; then more agreeing facts decide.
         """
-        distinct_pages = {
-            tuple((identifier.kind, identifier.value) for identifier in own_page.identifiers): own_page
-            for own_page in self.pages
-        }
-        comparisons = [compare_page_patients(own_page, page) for own_page in distinct_pages.values()]
+        comparisons = [compare_page_patients(own_page, page) for own_page in self._list_distinct_pages()]
         return max(
             comparisons,
             key=lambda comparison: (-list(SamePersonVerdict).index(comparison.relation), len(comparison.agreeing)),
@@ -91,22 +87,30 @@ class FilePerson:
         The page must have a full name in a field, as a page of this person has, and share no number with this person. No
         word of a name may be in common; or else no birth date may be equal, even if misread.
         """
-        comparisons = [compare_persons(own.identifiers, page.identifiers, is_ocr_text=True) for own in self.pages]
-        agreeing_facts = {outcome.fact for comparison in comparisons for outcome in comparison.agreeing}
-        has_shared_number = any(not own.numbers.isdisjoint(page.numbers) for own in self.pages)
+        own_pages = self._list_distinct_pages()
         if (
             page.is_ocr_text
             or not page.has_full_name_in_field
-            or not any(own.has_full_name_in_field for own in self.pages)
-            or has_shared_number
-            or not agreeing_facts.isdisjoint({"birth date", "record number"})
+            or not any(own.has_full_name_in_field for own in own_pages)
+            or any(not own.numbers.isdisjoint(page.numbers) for own in own_pages)
         ):
             return False
+        comparisons = [compare_persons(own.identifiers, page.identifiers, is_ocr_text=True) for own in own_pages]
+        agreeing = {outcome.fact for comparison in comparisons for outcome in comparison.agreeing}
         differing = [outcome.fact for comparison in comparisons for outcome in comparison.differing]
-        birth_date_count = sum(any(fact.kind == "date_of_birth" for fact in own.identifiers) for own in self.pages)
-        return 0 < birth_date_count == differing.count("birth date") or not any(
-            own.name and page.name and have_common_word(own.name, page.name) for own in self.pages
+        birth_date_count = sum(any(fact.kind == "date_of_birth" for fact in own.identifiers) for own in own_pages)
+        is_birth_date_unlike = 0 < birth_date_count == differing.count("birth date")
+        return agreeing.isdisjoint({"birth date", "record number"}) and (
+            is_birth_date_unlike
+            or not any(own.name and page.name and have_common_word(own.name, page.name) for own in own_pages)
         )
+
+    def _list_distinct_pages(self) -> Collection[PagePatientIdentity]:
+        """List a page for each set of facts that this person's pages state."""
+        return {
+            tuple((identifier.kind, identifier.value) for identifier in own_page.identifiers): own_page
+            for own_page in self.pages
+        }.values()
 
 
 def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:
