@@ -20,7 +20,7 @@ from evalkit.documents.identity.file_persons import get_page_patient_identity
 
 _QUOTATION = re.compile(r'["“][^"“”]{12,}["”]')
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
-#: A text repeats itself if each page has its sentences more than this many times on average, weighted by their words.
+#: A text repeats itself if it has its sentences more than this many times on average, weighted by their words.
 _MIN_REPETITIONS = 3
 #: Shorter sentences, such as results of several specimens, may repeat.
 _MIN_SENTENCE_WORDS = 3
@@ -98,10 +98,7 @@ def _iter_first_matches(genre: TextGenre, texts: Sequence[str]) -> Iterator[tupl
 
 def _is_repetitive(pages: Sequence[Page]) -> bool:
     """Return True if the sentences of the pages stand there several times each, on average."""
-    distinct_words = word_count = 0
-    for page in pages:
-        sentences = (sentence.casefold().split() for sentence in _SENTENCE_END.split(" ".join(page.text.split())))
-        counts = Counter(tuple(words) for words in sentences if len(words) >= _MIN_SENTENCE_WORDS)
-        distinct_words += sum(map(len, counts))
-        word_count += sum(len(words) * count for words, count in counts.items())
-    return distinct_words * _MIN_REPETITIONS < word_count
+    text = " ".join(word for page in pages for word in page.text.split())
+    sentences = (tuple(sentence.casefold().split()) for sentence in _SENTENCE_END.split(text))
+    counts = Counter(words for words in sentences if len(words) >= _MIN_SENTENCE_WORDS)
+    return sum(map(len, counts)) * _MIN_REPETITIONS < sum(len(words) * count for words, count in counts.items())

@@ -32,12 +32,15 @@ def build_bundle(*texts: str) -> DocumentBundle:
     [
         ([f"From: T. Example\nTo: Skin Clinic\nSubject: is this good news?\nIt says: {REPORT}"], "begins like a mail"),
         ([f"From: Desk   To: Ward   Sent: Monday 9:40   Subject: result\n\n{REPORT}"], "begins like a mail"),
+        ([f"Ward in-box 12\nfrom: reception   to: Dr. Sample\nShe read me this:\n{REPORT}"], "begins like a mail"),
         ([f"Please see below.\n-----Original Message-----\n{REPORT}"], "forwards or answers a mail"),
         ([f"Thanks!\nOn 3 May 2024 at 08:12, the desk wrote:\n{REPORT}"], "forwards or answers a mail"),
         ([f"Can somebody explain what they wrote about my father's arm?\n{REPORT}"], "is written by a patient or a relative"),
         (["Abstract. We looked at skin.\nMethods: shaves.\nDiscussion: more work is needed."], "has the parts of an article"),
         (["Case report. A man of 50 had a nodule.\nDiscussion. Rare.", "References\n1. Somebody, 2011."], "has the parts of an article"),
         (["Of 1,310 consecutive patients 14 (1.1%) had a second tumour (p = 0.03)."], "counts many patients or samples"),
+        (["We describe 12 of 46 sarcomas with a fusion. All tumours were stable."], "counts many patients or samples"),
+        (["Scribe 2 of 2", *["Patient feels well today. Chest is quite clear. Return in a year. " * 3] * 2], "repeats the same sentences"),
         (["Sections show skin. No tumour is seen. All margins are clear. " * 4], "repeats the same sentences"),
     ],
 )  # fmt: skip
