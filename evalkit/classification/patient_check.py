@@ -4,8 +4,6 @@ Source: contract ruling 22. The issues never repeat a name, a date or a number, 
 person sees them on the pages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -3,8 +3,6 @@
 A document with an unchanged fingerprint is not processed again.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version

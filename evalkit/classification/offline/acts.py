@@ -10,8 +10,6 @@ learned by ``tests/benchmarks/act_learning.py``; nothing of the embedded model i
 each other.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ Rules without learned weights compare the patient, date, letterhead, page count 
 classifier weighs some of the same signs, among others.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
