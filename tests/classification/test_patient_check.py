@@ -86,6 +86,11 @@ def check(
             [(1, 1), (2, 2)],
             [("V2-PATIENT-MIXED", "BLOCKER", 2)],
         ),
+        (
+            [f"{ANNA}\nElectronically signed by: R. Example MD", f"FINDINGS (continued): clear.\n{MARTIN}"],
+            [(1, 1), (2, 2)],
+            [("V2-PATIENT-MIXED", "BLOCKER", 2)],
+        ),
     ],
 )
 def test_patients_are_told_apart(
