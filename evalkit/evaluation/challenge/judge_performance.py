@@ -4,18 +4,18 @@ Only what a model says counts here, not what rules compute beside it. A role is 
 meant for it: structure and quotes are computed, so its model is not asked about them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
+from evalkit.classification.orchestrator import ClassificationOutcome
 from evalkit.classification.v4_evidence_quality import PENALTY_BY_SEVERITY
+from evalkit.evaluation.challenge.mutated_answer import MutationOperator
 from evalkit.evaluation.intervals import (
     BOOTSTRAP_REPEATS,
     BOOTSTRAP_SEED,
@@ -25,11 +25,7 @@ from evalkit.evaluation.intervals import (
     estimate_prevalence_from_imperfect_test,
     estimate_proportion,
 )
-
-if TYPE_CHECKING:
-    from evalkit.classification.orchestrator import ClassificationOutcome
-    from evalkit.evaluation.challenge.mutated_answer import MutationOperator
-    from evalkit.issue import Issue
+from evalkit.issue import Issue
 
 
 @dataclass(frozen=True)
