@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
@@ -121,26 +121,28 @@ class JudgePerformance:
         }
 
 
-class JudgementGroups(NamedTuple):
-    """Verdicts of one role on three groups of answers."""
-
-    planted: Sequence[RoleJudgement]
-    """About semantic faults that are meant for the role."""
-    right: Sequence[RoleJudgement]
-    """About answers known to be right."""
-    unvalidated: Sequence[RoleJudgement]
-
-
 def is_fault_meant_for(operator: MutationOperator, role: str) -> bool:
     """Return True if the role's model, not arithmetic, should notice the fault."""
     agents = tuple(JUDGING_ROLES[role].agents)
     return operator.nature == "semantic" and any(code.startswith(agents) for code in operator.expected_codes)
 
 
-def measure_judge(role: str, groups: JudgementGroups, model_name: str, prompt_version: str) -> JudgePerformance:
-    """Measure the model of one role."""
-    detected, false_alarms, flagged = (sum(judgement.has_alarm for judgement in group) for group in groups)
-    planted, right, unvalidated = groups
+def measure_judge(
+    role: str,
+    planted: Sequence[RoleJudgement],
+    right: Sequence[RoleJudgement],
+    unvalidated: Sequence[RoleJudgement],
+    *,
+    model_name: str,
+    prompt_version: str,
+) -> JudgePerformance:
+    """Measure the model of one role by its verdicts.
+
+    ``planted``: about semantic faults that are meant for the role; ``right``: about answers known to be right.
+    """
+    detected, false_alarms, flagged = (
+        sum(judgement.has_alarm for judgement in group) for group in (planted, right, unvalidated)
+    )
     detection_rate = estimate_proportion(detected, len(planted))
     costs = [judgement.cost_usd for judgement in planted]
     return JudgePerformance(
