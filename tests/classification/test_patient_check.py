@@ -122,6 +122,12 @@ def test_pages_of_somebody_else_than_the_roster_names() -> None:
     assert check([ANNA, STORY], [(1, 2)], build_roster("Kowalski, Anna", "1951-03-14")) == []
     (issue,) = check([MARTIN, STORY], [(1, 2)], build_roster("Kowalski, Anna", "1951-03-14"))
     assert (issue.code, issue.severity, issue.page) == ("V2-PATIENT-OTHER", "BLOCKER", 1)
+    for text in (MARTIN_BY_NAME, ANNA_BORN_LATER):
+        (issue,) = check([text], [(1, 1)], build_roster("Kowalski, Anna", "1951-03-14"))
+        assert (issue.code, issue.severity, issue.page) == ("V2-PATIENT-OTHER", "MAJOR", 1)
+    assert (
+        check([f"{LETTERHEAD}\nPatient: Anna Delacroix"], [(1, 1)], build_roster("Kowalski, Anna", "1951-03-14")) == []
+    )
 
 
 def test_no_issue_repeats_a_name_a_date_or_a_number() -> None:
