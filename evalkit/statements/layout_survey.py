@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise, takewhile, zip_longest
+from itertools import dropwhile, pairwise, takewhile, zip_longest
 from statistics import median
 
 from evalkit.core.grouping import split_into_runs
@@ -19,7 +19,12 @@ from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_li
 from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
 from evalkit.statements.statement_kinds import KindEvidence, find_statement_kind
 from evalkit.statements.statement_template import Region
-from evalkit.statements.table_row import LabelledAmount, find_labelled_amounts, parse_trailing_amount
+from evalkit.statements.table_row import (
+    MAX_TEXT_INDENT,
+    LabelledAmount,
+    find_labelled_amounts,
+    parse_trailing_amount,
+)
 from evalkit.statements.text_lines import PageWord, TextLine, join_cents, split_lines_into_panels
 
 #: Most words of a date: "Fri 5 Jan 2024".
@@ -191,14 +196,16 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         for lines in lines_by_page
         for line in _find_list_lines(lines, decimal_separator, cents_optional=cents_optional)
     }
-    dates_before_amounts = [
-        placed_text
-        for lines in lines_by_page
-        for line in lines
-        if id(line) not in list_line_ids
-        and next(find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None)
-        for placed_text in find_line_dates(line)
-    ]
+    dates_before_amounts = _drop_dates_beside_labels(
+        [
+            placed_text
+            for lines in lines_by_page
+            for line in lines
+            if id(line) not in list_line_ids
+            and next(find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None)
+            for placed_text in find_line_dates(line)
+        ]
+    )
     date_columns = _group_into_columns(dates_before_amounts)
     if not date_columns:
         return None
@@ -227,19 +234,21 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
     )
     if not amount_columns:
         return None
-    row_dates = tuple(
-        placed_text
-        for lines in lines_by_page
-        for position, line in enumerate(lines)
-        for placed_text in find_line_dates(line)
-        if id(line) not in list_line_ids
-        and date_column.overlaps(placed_text.x0, placed_text.x1)
-        and _has_row_amount(
-            amount_columns,
-            lines[position : position + _MAX_ROW_LINES],
-            decimal_separator,
-            cents_optional=cents_optional,
-        )
+    row_dates = _drop_dates_beside_labels(
+        [
+            placed_text
+            for lines in lines_by_page
+            for position, line in enumerate(lines)
+            for placed_text in find_line_dates(line)
+            if id(line) not in list_line_ids
+            and date_column.overlaps(placed_text.x0, placed_text.x1)
+            and _has_row_amount(
+                amount_columns,
+                lines[position : position + _MAX_ROW_LINES],
+                decimal_separator,
+                cents_optional=cents_optional,
+            )
+        ]
     )
     return LayoutSurvey(
         lines_by_page=lines_by_page,
@@ -291,6 +300,26 @@ def find_line_dates(line: TextLine) -> Iterator[DateOrAmount]:
                 break
             yield placed_date
             words = words[len(placed_date.words) :]  # a second date may follow in the same cell
+
+
+def _drop_dates_beside_labels(dates: Sequence[DateOrAmount]) -> tuple[DateOrAmount, ...]:
+    """Leave out dates above and below the rows that are beside the label of an amount.
+
+    Such a date is printed left of a summary: its line has no text where the rows have theirs.
+    """
+    text_x0 = {
+        id(placed_date): next(
+            (word.box[0] for word in placed_date.line.words if word.box[0] > placed_date.x1 and _WORD.search(word.text)), 0.0
+        )
+        for placed_date in dates
+    }
+    limit = median(text_x0.values() or [0.0]) + MAX_TEXT_INDENT
+
+    def is_beside_label(placed_date: DateOrAmount) -> bool:
+        return text_x0[id(placed_date)] > limit
+
+    kept = [*dropwhile(is_beside_label, dates)]
+    return tuple([*dropwhile(is_beside_label, reversed(kept))][::-1])
 
 
 def find_line_amounts(
@@ -714,13 +743,23 @@ def _find_other_text_columns(
     Beside a title of descriptions, any other title means something else; without one, only a title of towns does.
     """
     titles, patterns = [cell for line in header_lines for cell in line.cells], load_bank_vocabulary().columns
-    has_description = any(match_at_line_start(patterns["description"], title.text) for title in titles)
-    known = [pattern for name, pattern in patterns.items() if name not in ("place", "reference")]
+    meanings = [
+        {name for name, pattern in patterns.items() if match_at_line_start(pattern, title.text)} for title in titles
+    ]
+    has_description = any("description" in names for names in meanings)
+    # Without a title of descriptions, an unknown one right of the dates is theirs.
+    has_other = any(
+        not names
+        and title.box[0] > row_dates[0].x1
+        and not any(column.overlaps(title.box[0], title.box[2]) for column in taken_columns)
+        for title, names in zip(titles, meanings, strict=True)
+    )
     title_x0 = [
         title.box[0]
-        for title in titles
-        if match_at_line_start(patterns["place"], title.text)
-        or (has_description and not any(match_at_line_start(pattern, title.text) for pattern in known))
+        for title, names in zip(titles, meanings, strict=True)
+        if "place" in names
+        or (has_description and names <= {"reference"})
+        or (has_other and names == {"reference"})
     ]
     texts = [
         DateOrAmount(cell, cell.words)

@@ -29,7 +29,6 @@ from evalkit.statements.text_lines import TextLine, join_cents, split_lines_into
 LeftoverReason = Literal[
     "it belongs to no transaction",
     "its date cannot be read",
-    "its year is not known",
     "it has an amount and no date",
     "it has a date and no amount",
     "no heading says which way the money went",
@@ -58,7 +57,7 @@ class Transaction(LazyStrictRecord):
     """One transaction of a statement."""
 
     date: str
-    """The date, ISO 8601."""
+    """The date, ISO 8601; ``--MM-DD`` if the statement does not say of which year it is."""
     description: str
     amount: Decimal
     """The amount: deposits positive, withdrawals negative."""
@@ -76,6 +75,11 @@ class Transaction(LazyStrictRecord):
     """True if a character of an amount, misread by OCR, was corrected."""
     confidence: float | None = Field(default=None, exclude_if=lambda confidence: confidence is None)
     """Confidence in date, amount and description, 0..1; None if it was not rated."""
+
+    @property
+    def is_year_open(self) -> bool:
+        """True if only day and month are known."""
+        return self.date.startswith("--")
 
 
 class LeftoverText(LazyStrictRecord):
@@ -220,7 +224,12 @@ class _StatementParser:
                 self._add_leftover(
                     row.line, "it has dates behind its amounts" if is_list else "it belongs to no transaction"
                 )
-        elif not (self._consume_printed_sum(row) or row.has_no_text) and row.partial_date and row.has_money_movement:
+        elif (
+            not (self._consume_printed_sum(row) or row.has_no_text)
+            and row.partial_date
+            and row.has_money_movement
+            and not row.is_beside_label
+        ):
             self._rows_outside_regions.append(_build_leftover(line, "it belongs to no transaction"))
 
     def build_statement(self) -> ParsedStatement:
@@ -293,7 +302,7 @@ class _StatementParser:
         return True
 
     def _consume_printed_sum(self, row: TableRow) -> bool:
-        if row.partial_date:
+        if row.partial_date and not row.is_beside_label:
             return self._consume_balance_row(row)
         if self._consume_column_totals(row):
             return True
@@ -423,10 +432,11 @@ class _StatementParser:
         if open_transaction is None:
             return
         rows, main_row, amount = open_transaction.rows, open_transaction.main_row, open_transaction.amount
-        resolved_date = resolve_date(open_transaction.partial_date, self._period)
+        day = open_transaction.partial_date
+        resolved_date = resolve_date(day, self._period)
         descriptions = list(filter(None, (row.description for row in rows)))
         is_undescribed = not descriptions and self._template.find_column("description") is not None
-        if main_row is None or amount is None or is_undescribed or resolved_date is None:
+        if main_row is None or amount is None or is_undescribed or (resolved_date is None and day.year):
             # All lines as one, so that no word is lost.
             line = replace(rows[0].line, words=tuple(word for row in rows for word in row.line.words))
             self._add_leftover(
@@ -435,14 +445,14 @@ class _StatementParser:
                 if amount is None
                 else "it does not say what it was"
                 if is_undescribed
-                else "its year is not known",
+                else "its date cannot be read",
             )
             return
         if open_transaction.is_unsigned:
             self._unsigned_positions.add(len(self._transactions))
         self._transactions.append(
             Transaction(
-                date=resolved_date.isoformat(),
+                date=resolved_date.isoformat() if resolved_date else f"--{day.month:02}-{day.day:02}",
                 description=self._template.rows.joint.join(descriptions),
                 amount=amount,
                 balance=main_row.get_signed_balance(),
