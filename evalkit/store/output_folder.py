@@ -29,6 +29,8 @@ from evalkit.store.file_names import (
 )
 
 _FILE_NAME_PATTERN = re.compile(f"{NAME_PART_PATTERN.pattern}(?:/{NAME_PART_PATTERN.pattern})*")
+#: Escape of half a surrogate pair; evalkit writes characters as they are.
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class FileVersion(NamedTuple):
@@ -371,6 +373,8 @@ def parse_stored_json(
     try:
         with pause_gc():
             stored = json.loads(content, object_hook=object_hook)
+        if _SURROGATE_ESCAPE.search(content):
+            encode_canonical_json(stored)  # half of a surrogate pair can be read, but not be written or hashed
         stored_version = stored["schema_version"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise StoreError(

@@ -440,6 +440,7 @@ def test_page_with_spoofed_font_counts_as_picture(encoding: str, said: str, stat
     assert page.status.value == status
     assert bool(page.text) == (status == "text")
     assert bool(hidden(page)) == (status == "image")
+    assert bool(page.damage) == (status == "image")
 
 
 def test_no_page_is_too_large_to_tell_what_is_white() -> None:

@@ -340,6 +340,8 @@ def test_whatever_a_name_is_it_is_refused_or_inside(name: str) -> None:
         b"{}",
         b'{"version": 1}',
         b"\xff\xfe\x00",
+        b'{"schema_version": 1, "text": "\\ud800"}',
+        b'{"schema_version": 1, "\\uDC00": 1}',
         b"[" * 100_000,
     ],
 )
@@ -350,6 +352,12 @@ def test_a_torn_file_is_refused_by_name(files: OutputFolder, content: bytes) -> 
         files.read_json("results/a.json")
     assert refused.value.code == "STORE-TORN"
     assert refused.value.remedy
+
+
+def test_an_escaped_surrogate_pair_is_read(files: OutputFolder) -> None:
+    files.write_json("results/a.json", {"schema_version": 1})
+    files.local_path("results/a.json").write_bytes(b'{"schema_version": 1, "text": "\\ud83d\\ude00"}')
+    assert files.read_json("results/a.json")["text"] == "\U0001f600"
 
 
 @pytest.mark.parametrize(("found", "readable"), [(1, True), (2, False), (10**6, False), ("1", False), (None, False)])

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
 
 #: Version of this reader's rules for reading order, blocks and page status. Raise it with every change that alters a
 #: bundle.
-LAYOUT_VERSION = 15
+LAYOUT_VERSION = 16
 #: A page of which images cover at least this share, and which has fewer words than this, has its text in the images.
 _IMAGE_PAGE_LIMITS = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
 #: A page with at least this many curves, and with fewer words than this, has its letters drawn as outlines.
@@ -182,7 +182,7 @@ def load_page_content_or_none(document: Any, page_index: int, verified_glyphs: V
         if isinstance(error, MemoryError) or _ALLOCATION_FAILED.search(str(error)):
             raise MemoryError from None  # later pages would fail, too
         return None
-    return replace(content, damage=damage) if content.width > 0 and content.height > 0 else None
+    return replace(content, damage=(*content.damage, *damage)) if content.width > 0 and content.height > 0 else None
 
 
 def _build_page_by_typography(
