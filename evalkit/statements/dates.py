@@ -57,7 +57,8 @@ _WEEKDAY = (
     r"[.,]{0,2}\s)?"
 )
 _OCR_NOISE_CHARACTERS = " .,:;'|_*"
-_FOOTNOTE_MARKS = " *†‡#"
+#: The time of day and marks of footnotes behind a date.
+_DATE_TAIL = re.compile(r"(?:[ T]\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?)?[ *†‡#]*$")
 #: A period within one month, whose name and year are printed once.
 _UNTIL = r"\s?(?:-|–|to|through|bis|au|al?|t/m)\s?"
 _MONTH_BEFORE_DAYS = re.compile(rf"\b([^\W\d_]{{3,9}}) (\d{{1,2}}){_UNTIL}(\d{{1,2}}),? ((?:19|20)\d\d)\b")
@@ -134,7 +135,7 @@ def parse_partial_date(text: str, date_formats: Iterable[str], *, is_ocr_text: b
     >>> parse_partial_date("13/13/2020", ["%m/%d/%Y", "%d/%m/%Y"]), parse_partial_date("30 Feb", ["%d %b"]), parse_partial_date("4 Foo", ["%d %b"])
     (None, None, None)
     """
-    printed = text.strip().rstrip(_FOOTNOTE_MARKS)
+    printed = _DATE_TAIL.sub("", text.strip(), count=1)
     for candidate in (printed, printed.strip(_OCR_NOISE_CHARACTERS)) if is_ocr_text else (printed,):
         for date_format in date_formats:
             match = _compile_date_format(date_format).fullmatch(candidate)
@@ -210,7 +211,8 @@ def resolve_date(partial_date: PartialDate, period: StatementPeriod | None) -> d
         for year in (latest.year, latest.year - 1)
         if (candidate := partial_date.resolve_in_year(year)) and earliest <= candidate <= latest
     ]
-    return candidates[0] if candidates else None
+    # Of two years, that of the period itself: 5 January of a whole year is not that of the next.
+    return max(candidates, key=lambda day: (day <= period.end, day), default=None)
 
 
 @cache

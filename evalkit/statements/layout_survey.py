@@ -5,6 +5,7 @@ The survey does not say what the columns mean; the builder finds that out by com
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,8 +28,8 @@ from evalkit.statements.table_row import (
 )
 from evalkit.statements.text_lines import PageWord, TextLine, join_cents, split_lines_into_panels
 
-#: Most words of a date: "Fri 5 Jan 2024".
-_MAX_DATE_WORDS = 4
+#: Most words of a date with a time: "Fri 5 Jan 2024 10:30 pm".
+_MAX_DATE_WORDS = 6
 _MAX_AMOUNT_WORDS = 3
 #: Smallest share of a date column's dates that are alone in their cells.
 _MIN_ALONE_SHARE = 0.7
@@ -303,16 +304,11 @@ def find_line_dates(line: TextLine) -> Iterator[DateOrAmount]:
 
 
 def _drop_dates_beside_labels(dates: Sequence[DateOrAmount]) -> tuple[DateOrAmount, ...]:
-    """Leave out dates above and below the rows that are beside the label of an amount.
+    """Leave out dates above and below the rows whose lines have no text where rows have theirs.
 
-    Such a date is printed left of a summary: its line has no text where the rows have theirs.
+    Such a date is printed beside the labels of a summary, or in a table of rates.
     """
-    text_x0 = {
-        id(placed_date): next(
-            (word.box[0] for word in placed_date.line.words if word.box[0] > placed_date.x1 and _WORD.search(word.text)), 0.0
-        )
-        for placed_date in dates
-    }
+    text_x0 = {id(placed_date): _find_text_x0(placed_date) for placed_date in dates}
     limit = median(text_x0.values() or [0.0]) + MAX_TEXT_INDENT
 
     def is_beside_label(placed_date: DateOrAmount) -> bool:
@@ -320,6 +316,19 @@ def _drop_dates_beside_labels(dates: Sequence[DateOrAmount]) -> tuple[DateOrAmou
 
     kept = [*dropwhile(is_beside_label, dates)]
     return tuple([*dropwhile(is_beside_label, reversed(kept))][::-1])
+
+
+def _find_text_x0(placed_date: DateOrAmount) -> float:
+    """Return the left edge of the first word behind a date that is no date; infinity without any."""
+    date_word_ids = {id(word) for other_date in find_line_dates(placed_date.line) for word in other_date.words}
+    return next(
+        (
+            word.box[0]
+            for word in placed_date.line.words
+            if word.box[0] > placed_date.x1 and id(word) not in date_word_ids and _LETTERS.search(word.text)
+        ),
+        math.inf,
+    )
 
 
 def find_line_amounts(

@@ -35,6 +35,8 @@ PERIOD_MARGIN = timedelta(days=7)
 #: Longest time before a statement's date that its rows may cover, if only that date is printed.
 _LONGEST_PERIOD = timedelta(days=100)
 _PERIOD_DAYS = range(5, 101)
+#: Dates of one row lie less than this many years apart.
+_MAX_YEARS = 3
 #: No statement covers more.
 _MAX_SPAN = timedelta(days=800)
 _CENTURY = 2000
@@ -263,7 +265,7 @@ class StatementAudit:
     @cached_property
     def orders(self) -> tuple[DateOrder, ...]:
         """The orders of day and month that fit every date of the rows and the headers."""
-        dates = [day for row in self.rows for day in row.dates] + [
+        dates = [day for row in self.rows for day in row.dates if _is_near_year(day, row.dates[0])] + [
             day for _, days in self.header_dates for day in days if day.year is not None
         ]
         dates = [day for day in dates if any(_is_valid(day, order) for order in ORDERS)]
@@ -977,6 +979,11 @@ def _build_date(year: int, month: int, day: int) -> date | None:
         return date(year, month, day)
     except ValueError:
         return None
+
+
+def _is_near_year(printed: PrintedDate, other: PrintedDate) -> bool:
+    """Return False for a number in a text, such as a sort code, that is a date of years before or after."""
+    return printed.year is None or (other.year is not None and abs(printed.year - other.year) < _MAX_YEARS)
 
 
 def _is_valid(printed: PrintedDate, order: DateOrder) -> bool:
