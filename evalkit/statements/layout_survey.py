@@ -244,6 +244,7 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
             if id(line) not in list_line_ids
             and date_column.overlaps(placed_text.x0, placed_text.x1)
             and _has_row_amount(
+                placed_text,
                 amount_columns,
                 lines[position : position + _MAX_ROW_LINES],
                 decimal_separator,
@@ -265,7 +266,7 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
             *_find_reference_columns(
                 table_lines, date_column.x1 + _MIN_REFERENCE_DISTANCE, (*amount_columns, *other_date_columns)
             ),
-            *_find_other_text_columns(row_dates, header_lines, (*amount_columns, *other_date_columns)),
+            *_find_other_text_columns(row_dates, header_lines, amount_columns, other_date_columns),
         ),
         labelled_amounts=tuple(
             _find_labelled_sums(
@@ -620,6 +621,7 @@ def _has_value_date_title(column: AlignedColumn, header_lines: Sequence[TextLine
 
 
 def _has_row_amount(
+    placed_date: DateOrAmount,
     amount_columns: Sequence[AlignedColumn],
     lines: Sequence[TextLine],
     decimal_separator: DecimalSeparator,
@@ -632,7 +634,7 @@ def _has_row_amount(
     """
     row_lines = takewhile(
         lambda line: (
-            line is lines[0] or not (line.box[0] < lines[0].words[0].box[2] or next(find_line_dates(line), None))
+            line is lines[0] or not (line.box[0] < placed_date.x1 or next(find_line_dates(line), None))
         ),
         lines,
     )
@@ -745,12 +747,16 @@ def _find_reference_columns(
 
 
 def _find_other_text_columns(
-    row_dates: Sequence[DateOrAmount], header_lines: Sequence[TextLine], taken_columns: Sequence[AlignedColumn]
+    row_dates: Sequence[DateOrAmount],
+    header_lines: Sequence[TextLine],
+    amount_columns: Sequence[AlignedColumn],
+    other_date_columns: Sequence[AlignedColumn],
 ) -> Iterator[AlignedColumn]:
     """Find columns of towns, codes, times and references by their titles.
 
     Beside a title of descriptions, any other title means something else; without one, only a title of towns does.
     """
+    taken_columns = (*amount_columns, *other_date_columns)
     titles, patterns = [cell for line in header_lines for cell in line.cells], load_bank_vocabulary().columns
     meanings = [
         {name for name, pattern in patterns.items() if match_at_line_start(pattern, title.text)} for title in titles
@@ -778,8 +784,7 @@ def _find_other_text_columns(
         and placed_date.x1 < cell.box[0]
         and not any(column.overlaps(cell.box[0], cell.box[2]) for column in taken_columns)
     ]
-    right_limit = min(column.x1 for column in taken_columns)
-    return (column for column in _group_into_columns(texts) if column.x1 < right_limit)
+    return (column for column in _group_into_columns(texts) if column.x1 < amount_columns[0].x1)
 
 
 def _find_amount_columns(
@@ -810,11 +815,16 @@ def _find_amount_columns(
         if placed_text.x0 > dates_right_edge
         and not any(excluded_column.overlaps(placed_text.x0, placed_text.x1) for excluded_column in other_date_columns)
     )
-    return tuple(
+    columns_of_rows = [
         column
         for column in columns
-        if len(column.dates_or_amounts) > 1
-        or (column.list_titles(header_lines) and id(column.dates_or_amounts[0].line) in row_line_ids)
+        if any(id(placed_amount.line) in row_line_ids for placed_amount in column.dates_or_amounts)
+    ]
+    # Beside rows with amounts, amounts in further lines only are part of the descriptions.
+    return tuple(
+        column
+        for column in columns_of_rows or columns
+        if len(column.dates_or_amounts) > 1 or (column.list_titles(header_lines) and columns_of_rows)
     )
 
 

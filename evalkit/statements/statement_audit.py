@@ -403,7 +403,7 @@ class _Auditor:
             self._build_columns(),
             tuple(sums),
             tuple(line.line for line in self._lines if not line.is_row),
-            tuple(self._find_header_dates()),
+            tuple(_join_periods(self._find_header_dates())),
             self._find_booking_index(),
         )
 
@@ -612,7 +612,7 @@ class _Auditor:
         return {
             x: _Title(max(_overlap(x, cell.box) for cell in nearest), " ".join(cell.text for cell in nearest))
             for x, cells in cells_by_range.items()
-            if (nearest := [cell for cell in cells if _overlap(x, cell.box) > -_MAX_TITLE_DISTANCE])
+            if (nearest := [cell for cell in cells if _is_title_of(x, cell, cells)])
         }
 
     def _find_booking_index(self) -> int:
@@ -717,6 +717,17 @@ def _continues_balance(above: _ScannedLine, below: _ScannedLine) -> bool:
     """Return True if a line's amount is what its balance differs by from the line above."""
     amounts, before = below.amounts, above.amounts
     return len(amounts) == 2 and len(before) > 1 and amounts[0].value == abs(amounts[1].value - before[-1].value)
+
+
+def _join_periods(
+    header_dates: Iterable[tuple[str, tuple[PrintedDate, ...]]],
+) -> Iterator[tuple[str, tuple[PrintedDate, ...]]]:
+    """Join the first day of a period with the last one in a line of its own: "to 31 March 2024"."""
+    until = load_audit_words()["date"]["until"]
+    for run in split_into_runs(
+        header_dates, lambda run, entry: len(run) == 1 and entry[0].casefold().strip(" :-") in until
+    ):
+        yield run[0][0], tuple(day for _, days in run for day in days)
 
 
 def _is_near(above: _ScannedLine, below: _ScannedLine) -> bool:
@@ -897,6 +908,15 @@ def _classify_title(title: str) -> ColumnRole:
         ("amount", has_word(title, "column", "amount") or has_word(title, "direction", "payment")),
     )
     return next((role for role, is_named in roles if is_named), "")
+
+
+def _is_title_of(x: tuple[float, float], cell: TextLine, cells: Sequence[TextLine]) -> bool:
+    """Return True if a cell of a header is above a column, or near it and no other of its line is above it."""
+    overlap = _overlap(x, cell.box)
+    is_taken = any(
+        _overlap(x, other.box) > 0 and other.box[1] < cell.box[3] and cell.box[1] < other.box[3] for other in cells
+    )
+    return overlap > 0 or (overlap > -_MAX_TITLE_DISTANCE and not is_taken)
 
 
 def _find_nearest_range(box: Box, ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from datetime import date
 from decimal import Decimal
 from itertools import product
 from typing import Literal, get_args
@@ -21,7 +22,7 @@ from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, enclose_boxes
 from evalkit.statements.bank_vocabulary import match_at_line_start
 from evalkit.statements.date_survey import find_statement_period
-from evalkit.statements.dates import PartialDate, StatementPeriod, resolve_date
+from evalkit.statements.dates import PERIOD_MARGIN, PartialDate, StatementPeriod, resolve_date
 from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
 from evalkit.statements.table_row import LabelledAmount, TableRow, find_labelled_amounts, parse_trailing_amount
 from evalkit.statements.text_lines import TextLine, join_cents, split_lines_into_panels
@@ -432,6 +433,8 @@ class _StatementParser:
         if open_transaction is None:
             return
         rows, main_row, amount = open_transaction.rows, open_transaction.main_row, open_transaction.amount
+        if amount is None and self._extend_last_transaction(open_transaction):
+            return
         day = open_transaction.partial_date
         resolved_date = resolve_date(day, self._period)
         descriptions = list(filter(None, (row.description for row in rows)))
@@ -464,6 +467,27 @@ class _StatementParser:
                 is_mended=main_row.is_ocr_corrected,
             )
         )
+
+    def _extend_last_transaction(self, open_transaction: _OpenTransaction) -> bool:
+        """Add lines without an amount, which begin with the value date, to the row right above them."""
+        value_date = resolve_date(open_transaction.partial_date, self._period)
+        lines = [row.line for row in open_transaction.rows]
+        last = self._transactions[-1] if self._transactions else None
+        if (
+            last is None
+            or last.is_year_open
+            or value_date is None
+            or abs(value_date - date.fromisoformat(last.date)) > PERIOD_MARGIN
+            or lines[0].page_number != last.page
+            or not 0 <= lines[0].box[1] - last.boxes[-1][1] <= self._template.rows.gap * lines[0].height
+        ):
+            return False
+        descriptions = (last.description, *filter(None, (row.description for row in open_transaction.rows)))
+        boxes = (*last.boxes, *(line.page_box for line in lines))
+        self._transactions[-1] = last.model_copy(
+            update={"description": self._template.rows.joint.join(descriptions), "boxes": boxes}
+        )
+        return True
 
     def _add_leftover(self, line: TextLine, reason: LeftoverReason) -> bool:
         self._leftovers.append(_build_leftover(line, reason))
