@@ -252,6 +252,8 @@ class StatementAudit:
     @cached_property
     def is_owed(self) -> bool | None:
         """True on statements of debts, False on accounts, None if no word says which."""
+        if any(has_word(line.text, "kind", "prepaid") for line in self.other_lines):
+            return False
         owed, held = (
             sum(
                 (3 if line.page_number == 1 and line.box[1] < 0.3 and len(line.words) < 12 else 1)
@@ -725,7 +727,12 @@ def _join_periods(
     """Join the first day of a period with the last one in a line of its own: "to 31 March 2024"."""
     until = load_audit_words()["date"]["until"]
     for run in split_into_runs(
-        header_dates, lambda run, entry: len(run) == 1 and entry[0].casefold().strip(" :-") in until
+        header_dates,
+        lambda run, entry: (
+            len(run) == 1
+            and entry[0].casefold().strip(" :-") in until
+            and run[0][1][-1].box[3] < entry[1][0].box[3]  # not a table of rates with titles "from" and "to"
+        ),
     ):
         yield run[0][0], tuple(day for _, days in run for day in days)
 
