@@ -188,7 +188,9 @@ def generate_date_hypotheses(layout: LayoutSurvey) -> Iterator[DateHypothesis]:
     # Months with names, or the year in four digits first: the order is printed.
     judged_by_order = list({judged[0].rules.formats: judged for judged in reversed(judged_orders)}.values())[::-1]
     fewest_misfits = judged_by_order[0][0].misfit_count
-    possible_formats = [judged[0].rules.formats for judged in judged_by_order if judged[0].misfit_count == fewest_misfits]
+    possible_formats = [
+        judged[0].rules.formats for judged in judged_by_order if judged[0].misfit_count == fewest_misfits
+    ]
     for order_rank, judged_rules in enumerate(judged_by_order):
         alternative_formats = next(
             (formats for formats in possible_formats if formats != judged_rules[0].rules.formats), ()

@@ -633,9 +633,7 @@ def _has_row_amount(
     The amount may be in that line, or in an undated line below within the same row.
     """
     row_lines = takewhile(
-        lambda line: (
-            line is lines[0] or not (line.box[0] < placed_date.x1 or next(find_line_dates(line), None))
-        ),
+        lambda line: line is lines[0] or not (line.box[0] < placed_date.x1 or next(find_line_dates(line), None)),
         lines,
     )
     return any(
@@ -772,9 +770,7 @@ def _find_other_text_columns(
     title_x0 = [
         title.box[0]
         for title, names in zip(titles, meanings, strict=True)
-        if "place" in names
-        or (has_description and names <= {"reference"})
-        or (has_other and names == {"reference"})
+        if "place" in names or (has_description and names <= {"reference"}) or (has_other and names == {"reference"})
     ]
     texts = [
         DateOrAmount(cell, cell.words)
