@@ -315,8 +315,8 @@ def _drop_dates_beside_labels(dates: Sequence[DateOrAmount]) -> tuple[DateOrAmou
     def is_beside_label(placed_date: DateOrAmount) -> bool:
         return text_x0[id(placed_date)] > limit
 
-    kept = [*dropwhile(is_beside_label, dates)]
-    return tuple([*dropwhile(is_beside_label, reversed(kept))][::-1])
+    after_head = [*dropwhile(is_beside_label, dates)]
+    return tuple([*dropwhile(is_beside_label, reversed(after_head))][::-1])
 
 
 def _find_text_x0(placed_date: DateOrAmount) -> float:
