@@ -21,6 +21,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from enum import EnumType, StrEnum
 from functools import cache, partial
 from typing import Annotated, Any, ParamSpec, TypeVar, cast
@@ -254,6 +255,20 @@ def parse_own_types(content: bytes, path: str) -> dict[str, DocumentTypeRecord]:
             raise _build_file_error(path, f"{_escape(name)}: {error}", "Correct this row") from error
         records[name] = record
     return records
+
+
+def find_unknown_type_name(error: ValidationError) -> str | None:
+    """Return the name in place of a document type that is not in force.
+
+    None if nothing of that kind is wrong, or if no type can have this name.
+    """
+    for details in error.errors(include_url=False):
+        name, expected = details["input"], details.get("ctx", {}).get("expected", "")
+        if details["type"] == "enum" and isinstance(name, str) and repr(DocumentType.OTHER.value) in expected:
+            with suppress(ValueError):
+                _require_free_name(name, {})
+                return name
+    return None
 
 
 def _require_free_name(name: str, records: Mapping[str, DocumentTypeRecord]) -> None:

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from evalkit.classification.classifier_answer import build_answer_schema
 from evalkit.classification.findings import render_judging_guide
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.schema import DocumentType, MixtureEntry
+from evalkit.core.records import StrictRecord
 from evalkit.document_types import (
     FIVE_TYPES,
     FREE_KEYS,
@@ -34,9 +36,9 @@ from evalkit.document_types import (
     load_type_records,
     use_own_types,
 )
-from evalkit.errors import UsageError
+from evalkit.errors import StoreError, UsageError
 from evalkit.settings import Settings
-from evalkit.store import open_output_folder, store_own_types
+from evalkit.store import open_output_folder, parse_stored_record, store_own_types
 
 
 def test_each_type_has_a_record_and_a_key() -> None:
@@ -218,6 +220,23 @@ def test_a_type_that_reviews_may_name_is_not_dropped(tmp_path: Path) -> None:
     assert list_type_names()[5:] == ["Operative Note"]
     store_own_types(folder, write(tmp_path, row("Operative Note", definition="Another account.") + row("Dental")))
     assert list_type_names()[5:] == ["Operative Note", "Dental"]
+
+
+def test_a_type_that_is_not_in_force_is_named_with_the_remedy(tmp_path: Path) -> None:
+    use_own_types(load_own_types(write(tmp_path, OPERATIVE)))
+
+    class Labelled(StrictRecord):
+        dominant_type: DocumentType
+
+    parse = partial(parse_stored_record, Labelled, file_name="reviews/a/0001.json", remedy="Restore it.")
+    assert parse({"dominant_type": "Operative Note"}).dominant_type == "Operative Note"
+    use_own_types({})
+    with pytest.raises(StoreError, match=r"0001\.json names the document type Operative Note, .* table back into the"):
+        parse({"dominant_type": "Operative Note"})
+    for no_name in ("A patient said: my knee hurts.", 5, "other"):
+        with pytest.raises(StoreError, match="invalid ones") as refused:
+            parse({"dominant_type": no_name})
+        assert str(no_name) not in str(refused.value)
 
 
 def test_requests_to_models_follow_the_types_in_force(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Boundary strip: the foot of one page above the head of the next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +8,7 @@ from evalkit.documents.bundle import Box, DocumentBundle, Page
 from evalkit.documents.identity.file_persons import compare_page_patients, get_page_patient_identity
 from evalkit.documents.identity.same_person import SamePersonVerdict
 from evalkit.documents.search import find_boxes_of_text_span
-from evalkit.review.case import BoundaryDoubt, ReviewCase
-from evalkit.review.plain_sentences import describe_issue
+from evalkit.review import BoundaryDoubt, ReviewCase, describe_issue
 
 #: The facts that are compared, in the order on the screen; the first two are a patient's.
 _FACT_WORDS = {"patient": "Name", "date_of_birth": "Date of birth", "mrn": "Record number", "report_date": "Date"}

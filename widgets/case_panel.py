@@ -1,7 +1,5 @@
 """Panel of a classification case: headline, issues with text, program's claims."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -12,13 +10,18 @@ from evalkit.classification.schema import PresenceLevel, Segment
 from evalkit.classification.v4_evidence_quality import describe_evidence_quality_score, score_evidence
 from evalkit.core.wording import format_count, format_page_numbers
 from evalkit.issue import Issue, PageBox, QuoteVerdict
-from evalkit.review import IssueContext, SMEPacket
+from evalkit.review import (
+    IssueContext,
+    Review,
+    ReviewCase,
+    SMEPacket,
+    describe_issue,
+    get_issue_answers,
+    shows_own_words,
+)
 from evalkit.review.case import HighlightStyle, count_issues
-from evalkit.review.ground_truth import Review
 from evalkit.review.issue_context import ContextParagraph
 from evalkit.review.kinds.extraction import FOUND_VERDICTS
-from evalkit.review.plain_sentences import describe_issue, get_issue_answers, shows_own_words
-from evalkit.review.session import ReviewCase
 from widgets.screen_widget import CasePanelWidget, read_widget_script, read_widget_style
 
 QUOTE_VERDICT_SENTENCES = {

@@ -1,7 +1,5 @@
 """Panel of a case about the fields of reports and forms: values, places, issues."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -13,20 +11,24 @@ from evalkit.extraction.clinical.clinical_rules import get_base_field_name
 from evalkit.extraction.extraction_schema import Extraction, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldNeed
 from evalkit.issue import Issue
-from evalkit.review.case import HighlightedPlace
-from evalkit.review.draft import Draft
-from evalkit.review.field_answers import (
-    NAMED_ENTRY_FORMATS,
-    STATUS_WORDS,
+from evalkit.review import (
+    Draft,
     FieldAnswer,
-    find_extraction_template,
+    FieldReviewCase,
+    HighlightedPlace,
+    describe_issue,
     format_field_value,
     get_template_field_or_plain_text,
     is_extraction_review_required,
+    shows_own_words,
+)
+from evalkit.review.field_answers import (
+    NAMED_ENTRY_FORMATS,
+    STATUS_WORDS,
+    find_extraction_template,
     is_repeated_field_entry,
 )
-from evalkit.review.kinds.extraction import FieldReviewCase, ReviewTarget, explain_extraction_escalation
-from evalkit.review.plain_sentences import describe_issue, shows_own_words
+from evalkit.review.kinds.extraction import ReviewTarget, explain_extraction_escalation
 from widgets.case_panel import (
     describe_quote_verdict,
     format_headline,

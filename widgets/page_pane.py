@@ -1,7 +1,5 @@
 """Page viewer: a ribbon of all pages, and one page in full size with highlights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Panel of the review queue: one page of cases, search, filters, order; errors."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import traitlets

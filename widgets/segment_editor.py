@@ -1,7 +1,5 @@
 """Controls for the expert's answer: types, boundaries, flags, notes, decision."""
 
-from __future__ import annotations
-
 import traitlets
 
 from widgets.screen_widget import PressCounter, TypesWidget, read_widget_script, read_widget_style

@@ -1,7 +1,5 @@
 """Panel of a template case: issues, rows, unread lines, sums, settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -12,9 +10,8 @@ import traitlets
 
 from evalkit.core.grouping import group_by, split_into_runs
 from evalkit.issue import PageBox
-from evalkit.review.draft import Draft
-from evalkit.review.kinds.statement_template import TemplateReviewCase, list_undecided_questions
-from evalkit.review.plain_sentences import describe_issue
+from evalkit.review import Draft, TemplateReviewCase, describe_issue
+from evalkit.review.kinds.statement_template import list_undecided_questions
 from evalkit.review.template_editing import (
     COLUMN_WORDS,
     TEMPLATE_CHOICES,

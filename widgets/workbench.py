@@ -27,14 +27,19 @@ from evalkit.documents.source_file import find_mail_path
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, ReviewRefused, StoreError, UsageError
 from evalkit.grounding.vocabulary import load_english_word_text_by_prefix
 from evalkit.issue import PageBox
-from evalkit.review.case import HighlightedPlace
-from evalkit.review.draft import Draft
+from evalkit.review import (
+    Draft,
+    HighlightedPlace,
+    QueueQuery,
+    ReviewCase,
+    ReviewerRole,
+    ReviewSession,
+    SubmissionReceipt,
+    get_base_case_id,
+)
 from evalkit.review.ground_truth import load_signature_meanings
 from evalkit.review.guidelines import read_guidelines
-from evalkit.review.packet import get_base_case_id
-from evalkit.review.permissions import ReviewerRole
-from evalkit.review.queue import QueueQuery
-from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt, compute_case_address
+from evalkit.review.session import compute_case_address
 from evalkit.store import OutputFolder, open_existing_output_folder
 from widgets.case_panel import build_page_marks, render_closing
 from widgets.kinds import CONTROLLER_BY_KIND

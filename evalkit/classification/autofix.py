@@ -4,8 +4,6 @@ The table and the answer's numbers decide if an issue is auto-fixable, never a m
 row describes and keeps the order of segments and types.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal

@@ -9,8 +9,6 @@ What a model states although it was not asked, such as a count, a share or a quo
 its errors as in any other system's answer. So are words that it read only in a page's picture.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -3,8 +3,6 @@
 Evidence states something of the type: a finding, a value, a variant, a diagnosis or an encounter.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache, partial

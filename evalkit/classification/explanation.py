@@ -4,8 +4,6 @@ The reasons are computed from the document, so they can be given for any program
 the lexicon and learned terms; for a match of a pattern only the pattern's group, because the match could be anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Rules raise the same issues whichever model is asked. A model can add issues, ne
 make an issue auto-fixable. A missing answer is a BLOCKER, because a failed check does not mean "no issues".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

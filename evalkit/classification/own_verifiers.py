@@ -5,8 +5,6 @@ verifier's code runs in a separate process (``verifier_process``) with a time li
 or end a run. The verifier can only add issues under its own name; any failure becomes ``{AGENT}-AGENT-FAILED``.
 """
 
-from __future__ import annotations
-
 import atexit
 import base64
 import hashlib

@@ -3,8 +3,6 @@
 Source: contract rulings 21 and 37. Each finding is an issue for a person that names the pages.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ the open issues about the page. The arbiter's decision does not depend on it; ho
 for audit does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

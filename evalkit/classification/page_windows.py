@@ -4,8 +4,6 @@ Each window begins with the last page of the window before it. The answer about 
 document continues over the boundary: then that page and the next are in one segment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ keyed hashes (HMAC-SHA-256), so that nobody can try names without the salt. All 
 same keys, even if some are misread; a page range gets a key only if its own pages print the hashed facts.
 """
 
-from __future__ import annotations
-
 import hmac
 import re
 import secrets

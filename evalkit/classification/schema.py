@@ -4,8 +4,6 @@ Ranges, counts, sums and completeness are not checked here but by V1 and V2, so 
 instead of a parse error. An answer of another shape becomes ``V1-UNPARSEABLE``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from enum import StrEnum

@@ -3,8 +3,6 @@
 The checks can compute these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 V3 is run with this row alone on a page that is built from the example.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 

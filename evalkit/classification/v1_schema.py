@@ -5,8 +5,6 @@ model. Negative shares, types named twice and segment numbering are checked in a
 later check relies on them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 

@@ -4,8 +4,6 @@ Source: specification 000, slide 4; contract rulings 2, 3, 8 and 12. Rules check
 asked if the text fits the types, unless the rules found a BLOCKER.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal

@@ -4,8 +4,6 @@ Source: specification 000, slide 5; contract rulings 3 and 9. The words and patt
 (``traps.toml``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice

@@ -4,8 +4,6 @@ Source: specification 001 and 000, slide 6; contract ruling 6. Rules look for ea
 judges whether the quotes are relevant and support the confidence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Source: specification 000, slide 7, literally; the first matching row decides. T
 escalates if they do not help (rules ``retries`` and ``cycle``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum

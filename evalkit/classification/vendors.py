@@ -1,7 +1,5 @@
 """Names of laboratories, for vendor signals and for trap 1 of V3."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache, partial

@@ -5,8 +5,6 @@ file descriptor, one after the other, and answers each with JSON. The verifier's
 Its output and logs are discarded, because they could quote the document.
 """
 
-from __future__ import annotations
-
 import base64
 import importlib.util
 import pickle

@@ -4,8 +4,6 @@ Any exception of a verifier becomes the BLOCKER ``{AGENT}-AGENT-FAILED``, becaus
 issues". :class:`MergedVerifier` asks the questions of V2, V3 and V4 in one call; ``--profile lean`` uses it.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar, get_args

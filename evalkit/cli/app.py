@@ -11,7 +11,13 @@ import typer
 import evalkit
 from evalkit.cli import audit, evaluate, learn, maintenance, review, run, templates
 from evalkit.cli.options import load_settings
-from evalkit.cli.terminal import discard_pending_output, print_notes, redirect_closed_streams_to_null
+from evalkit.cli.terminal import (
+    discard_pending_output,
+    is_no_chain_problem,
+    pop_chain_problems,
+    print_notes,
+    redirect_closed_streams_to_null,
+)
 from evalkit.errors import EvalkitError, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -77,6 +83,7 @@ def _configure_logging(
     context.obj = chosen_format = log_format or _load_log_format()
     handler = logging.StreamHandler()
     handler.setFormatter(EventFormatter(chosen_format))
+    handler.addFilter(is_no_chain_problem)
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
 
 
@@ -111,6 +118,9 @@ def main() -> NoReturn:
             raise
         print_notes(f"evalkit: {error.format_message().rstrip('.')}. See `evalkit --help`.")
         exit_status = 2
+    if problems := pop_chain_problems():
+        print_notes(*problems)
+        exit_status = exit_status or 1
     if exit_status == _EXIT_INTERRUPTED:
         print_notes("evalkit: interrupted; run the same command again to continue")
     sys.exit(exit_status or 0)

@@ -1,7 +1,5 @@
 """The commands ``learn propose``, ``learn promote`` and ``learn revert``."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The commands ``samples``, ``doctor``, ``docs``, ``schema`` and for databases."""
 
-from __future__ import annotations
-
 import shlex
 from importlib.resources import files
 from pathlib import Path

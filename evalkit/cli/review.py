@@ -1,7 +1,5 @@
 """The commands ``queue``, ``show``, ``review`` and ``reviewers …``."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Annotated, Literal
 

@@ -32,7 +32,7 @@ from evalkit.cli.options import (
 )
 from evalkit.cli.render import render_extract_summary, render_run_estimate, render_run_summary, render_runs
 from evalkit.cli.spending import run_within_budget
-from evalkit.cli.terminal import print_notes, print_outcome
+from evalkit.cli.terminal import pop_chain_problems, print_notes, print_outcome
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -289,5 +289,6 @@ def _convert_extracted_document_to_json(document: ExtractedDocument) -> dict[str
 def _exit_with_summary(summary: BatchSummary[Any], *, strict: bool) -> NoReturn:
     """Print failures, copies and skipped files on standard error; exit."""
     skipped = (f"skipped: {skipped_file.file}: {skipped_file.reason}" for skipped_file in summary.skipped)
-    print_notes(*summary.list_failure_lines(), *skipped)
-    raise typer.Exit(1 if strict and summary.skipped else summary.exit_status)
+    chain_problems = pop_chain_problems()  # the summary has the one of its own folder
+    print_notes(*dict.fromkeys((*summary.list_failure_lines(), *chain_problems, *skipped)))
+    raise typer.Exit(1 if chain_problems or (strict and summary.skipped) else summary.exit_status)

@@ -1,8 +1,7 @@
 """Print text, tables and JSON on standard output, notes on standard error."""
 
-from __future__ import annotations
-
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -55,6 +54,20 @@ def print_notes(*lines: str) -> None:
     for line in lines:
         with suppress(OSError):
             typer.echo(_replace_control_characters(line), err=True)
+
+
+def is_no_chain_problem(record: logging.LogRecord) -> bool:
+    """Return False for what the chain of changes lacks: a command says it at its end."""
+    return record.name != "evalkit.store.change_chain"
+
+
+def pop_chain_problems() -> list[str]:
+    """Return, once, what the chains of changes that this process writes lack."""
+    if "evalkit.store.change_chain" not in sys.modules:  # loading it would take longer than some commands
+        return []
+    from evalkit.store.change_chain import open_problems
+
+    return [open_problems.pop(writer) for writer in [*open_problems]]
 
 
 def redirect_closed_streams_to_null() -> None:

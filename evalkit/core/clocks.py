@@ -1,7 +1,5 @@
 """Timestamps of stored files and logs: ISO 8601 in UTC, in one of two precisions."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Literal
 

@@ -5,8 +5,6 @@
 calls ``forget_document_texts``.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterator

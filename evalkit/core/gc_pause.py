@@ -1,7 +1,5 @@
 """Pause of the cyclic garbage collector while large documents are parsed."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Functions that split sequences into groups and runs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar

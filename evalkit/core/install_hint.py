@@ -1,7 +1,5 @@
 """Installation command for optional features (extras of ``pyproject.toml``)."""
 
-from __future__ import annotations
-
 
 def format_install_hint(extra: str) -> str:
     """Format the command that installs an extra, for the remedy of an error.

@@ -1,7 +1,5 @@
 """Log lines about documents: what happened, how long it took, no document text."""
 
-from __future__ import annotations
-
 import json
 import logging
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Codes of public terminologies, above all LOINC, with their check digits."""
 
-from __future__ import annotations
-
 import re
 from typing import Self
 

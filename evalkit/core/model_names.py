@@ -3,8 +3,6 @@
 The patterns of names are those of ``model_families.toml``.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """Short summaries as HTML for notebook cells."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from html import escape
 

@@ -1,7 +1,5 @@
 """TOML files that evalkit's packages bring along: words, patterns, definitions."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from functools import cache, partial

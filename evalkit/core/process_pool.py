@@ -1,7 +1,5 @@
 """Pools of processes that do not outlive the process that started them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

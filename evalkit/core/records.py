@@ -3,8 +3,6 @@
 :class:`SchemaByReference` compiles a nested model's schema once instead of into every parent.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError

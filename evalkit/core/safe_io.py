@@ -3,8 +3,6 @@
 A file name may lead to a pipe, where opening waits for a writer, or to a device, which never ends.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

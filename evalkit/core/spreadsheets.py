@@ -1,7 +1,5 @@
 """Tables for spreadsheets: workbooks, and text that must not become a formula."""
 
-from __future__ import annotations
-
 import io
 import math
 import re

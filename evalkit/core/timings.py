@@ -1,7 +1,5 @@
 """Start time, end time and step durations that are stored in results."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated
 

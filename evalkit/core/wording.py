@@ -1,7 +1,5 @@
 """Page numbers and lists in words, for sentences that people read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 

@@ -3,8 +3,6 @@
 A model that reads a document may obey what the document says. ``addressed_text.toml`` has the words and signals.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from base64 import b64decode

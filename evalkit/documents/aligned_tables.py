@@ -6,8 +6,6 @@ A header is what tells a table from an address block, a form or a list in column
 (``aligned_tables.toml``) or have no digit above a column of numbers. Without a header, rows stay lines of text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache

@@ -4,8 +4,6 @@ An attachment's path is the mail's path followed by its name, e.g. ``inbox/lette
 an attachment with attachments of its own.
 """
 
-from __future__ import annotations
-
 import email
 import io
 import mimetypes

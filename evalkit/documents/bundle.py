@@ -5,8 +5,6 @@ blank and unreadable pages too, and is looked up by its number. Boxes are fracti
 (after rotation), x to the right, y downwards.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Decoding of text from outside, whose charset is declared, marked or unknown."""
 
-from __future__ import annotations
-
 import codecs
 import re
 

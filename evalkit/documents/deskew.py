@@ -9,8 +9,6 @@ With grain, specks, a shadow or pale print that a person hardly notices, tessera
 smoothing, and with even paper, it reads such a page.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ A person then sees other characters than a program reads. In simple fonts that s
 compared with the ToUnicode map. The glyphs that the file itself brings are also drawn and compared with other fonts.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The patterns are in ``furniture.toml``, the only such list for readers, classifi
 only for titles, traps and quotes; identities, dates and fields are read from furniture as well.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property

@@ -5,8 +5,6 @@ that clearly looks like another character counts, so that ornamental fonts are n
 its own glyphs is not used: whoever changes the text can change it, too.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """HTML laid out as a PDF: only what a person would see, and nothing fetched."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import io

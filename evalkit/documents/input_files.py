@@ -1,7 +1,5 @@
 """The files to read: those at paths and in folders, and those in mails."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress

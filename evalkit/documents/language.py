@@ -4,8 +4,6 @@ A page is English if enough of its words are on a list of English words; only fo
 (the model lid.176 of fastText, https://fasttext.cc). A word or sentence of another language leaves a page English.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache

@@ -3,8 +3,6 @@
 PyMuPDF is not thread-safe: use it in one thread of a process only, or in several processes.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple

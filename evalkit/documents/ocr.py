@@ -8,8 +8,6 @@ recognised first, and rotated only if almost nothing was recognised: on 115 page
 least 87, rotated print of at most 30.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import math

@@ -1,7 +1,5 @@
 """Pages of the bundle, built from layout blocks: text, paragraphs, word positions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate, chain
 from operator import add

@@ -5,8 +5,6 @@ text outside its edges, fonts, form fields, bookmarks, older versions. Pages are
 them, and the words that were read on them are laid over the picture, invisible but searchable.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path

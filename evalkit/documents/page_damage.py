@@ -3,8 +3,6 @@
 MuPDF shows what is left of a broken page and warns. ``page_damage.toml`` lists the warnings that show a loss.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import cache

@@ -4,8 +4,6 @@ A picture costs tokens, so only those pages are shown whose text may lack someth
 not read or read poorly, pages with tick boxes or stamps, and recognised pages with tables.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

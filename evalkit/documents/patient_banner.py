@@ -1,7 +1,5 @@
 """One line about each page's patient, with a comparison to the pages before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date

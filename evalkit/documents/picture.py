@@ -1,7 +1,5 @@
 """Pictures of pages: opened with limits, drawn losslessly on pages of a PDF."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

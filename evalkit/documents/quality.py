@@ -4,8 +4,6 @@ An OCR engine returns words for any picture. Below ``MIN_READABLE_SCORE`` about 
 that reads them would invent content: such a page goes to a person, with advice.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

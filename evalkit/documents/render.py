@@ -1,7 +1,5 @@
 """PDF pages rendered as pictures for a person or a model; highlighted passages."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ PyMuPDF's ``find_tables`` is not used: it takes 70 to 300 ms a page, rewrites ro
 text again, without the words' places, which we need.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass

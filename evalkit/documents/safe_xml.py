@@ -1,7 +1,5 @@
 """XML from outside: no entities, no network, and as far as it is whole."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

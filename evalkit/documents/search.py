@@ -1,7 +1,5 @@
 """Text search in a document, and boxes around a passage on its page."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ read alike, hardly any (measured by ``benchmarks.fax``). The second engine gets 
 takes too long for whole pages and loses the spaces between words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import suppress

@@ -3,8 +3,6 @@
 A source file is a file on the disk, or an attachment in a mail on the disk (``inbox/letter.eml/report.pdf``).
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

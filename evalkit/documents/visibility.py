@@ -7,8 +7,6 @@ MuPDF's display list, made once and used by all steps, would save a tenth of the
 clipped away, and these must be reported as hidden.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from functools import cache, cached_property

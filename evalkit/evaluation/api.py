@@ -1,7 +1,5 @@
 """Public functions of the evaluation: report and compare."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path

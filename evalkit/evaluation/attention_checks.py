@@ -3,8 +3,6 @@
 Only planted faults measure this: if an expert validates an ordinary wrong answer, nobody learns that it was wrong.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,12 +20,10 @@ from evalkit.evaluation.attention_outcomes import (
 )
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.study import read_folder_study
-from evalkit.review.attention_checks import AttentionCheck, iterate_check_case_and_doc_ids
+from evalkit.review import ReviewerRoster, hold_case_write_lock, iterate_check_case_and_doc_ids, open_index
+from evalkit.review.attention_checks import AttentionCheck
 from evalkit.review.attention_checks.planting import plant_and_save_attention_check
-from evalkit.review.index_rebuild import open_index
 from evalkit.review.opinions import queue_or_withdraw_attention_checks
-from evalkit.review.roster import ReviewerRoster
-from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import OutputFolder, require_evalkit_output_folder
 
 ALL_REVIEWERS, ALL_FAULTS = "(together)", "all"

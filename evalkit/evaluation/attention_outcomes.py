@@ -4,13 +4,12 @@ A check is void once a later review changes the truth about the planted part. Ch
 not matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from evalkit.errors import StoreError
+from evalkit.review import CaseOpinions, ReviewerRoster, is_simulated_reviewer
 from evalkit.review.attention_checks.records import (
     describe_fault,
     is_fault_corrected,
@@ -18,9 +17,6 @@ from evalkit.review.attention_checks.records import (
     iterate_check_case_and_doc_ids,
     read_attention_check,
 )
-from evalkit.review.ground_truth import is_simulated_reviewer
-from evalkit.review.opinions import CaseOpinions
-from evalkit.review.roster import ReviewerRoster
 from evalkit.store import OutputFolder, packet_file_name
 
 #: ``waiting``: not answered yet; ``nobody``: not answered, and every reviewer in the roster already knows the document;

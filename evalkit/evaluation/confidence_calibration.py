@@ -4,8 +4,6 @@ Computed by pure functions of parallel lists with one entry per document: the co
 more confident), and whether the answer was right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from itertools import chain
@@ -43,29 +42,30 @@ _FEATURES = {
 }
 
 
-@dataclass(frozen=True)
-class DataCardFacts:
-    """The facts about an export that the data card shows."""
+def render_data_card(
+    *,
+    level: TableLevel,
+    documents_by_split: Mapping[str, tuple[GroundTruthDocument, ...]],
+    row_counts: Mapping[str, int],
+    column_descriptions: Mapping[str, tuple[str, str]],
+    unreadable_count: int,
+    is_split: bool,
+    missed_identifiers: pd.DataFrame | None,
+    needless_masking: pd.DataFrame | None,
+) -> str:
+    """Render the data card as Markdown from ``data_card.md.j2``.
 
-    level: TableLevel
-    documents_by_split: Mapping[str, tuple[GroundTruthDocument, ...]]
-    """The exported documents, by part of the split (``train``, ``test`` …)."""
-    row_counts: Mapping[str, int]
-    """Number of exported rows, by part of the split."""
-    column_descriptions: Mapping[str, tuple[str, str]]
-    """By column name: the Arrow type and a sentence that explains the column."""
-    unreadable_count: int
-    """Number of problems met during the export, such as files that could not be read."""
-    is_split: bool
-    missed_identifiers: pd.DataFrame | None
-    """Planted identifiers that masking missed, by kind; None if the export is not de-identified."""
-    needless_masking: pd.DataFrame | None
-    """Medical terms that masking removed, by kind; None if the export is not de-identified."""
-
-
-def render_data_card(facts: DataCardFacts) -> str:
-    """Render the data card as Markdown from ``data_card.md.j2``."""
-    documents = list(chain.from_iterable(facts.documents_by_split.values()))
+    Args:
+        level: what a row of the export is about.
+        documents_by_split: the exported documents, by part of the split (``train``, ``test`` …).
+        row_counts: number of exported rows, by part of the split.
+        column_descriptions: by column name, the Arrow type and a sentence that explains the column.
+        unreadable_count: number of problems met during the export, such as files that could not be read.
+        is_split: True if the export was split on request.
+        missed_identifiers: planted identifiers that masking missed, by kind; None if the export is not de-identified.
+        needless_masking: medical terms that masking removed, by kind; None if the export is not de-identified.
+    """
+    documents = list(chain.from_iterable(documents_by_split.values()))
     source_counts = Counter(document.record.ground_truth_source for document in documents)
     type_counts = Counter((_get_overall_type(document), document.record.ground_truth_source) for document in documents)
     sources = [source for source in _MEANING_BY_SOURCE if source_counts[source]]
@@ -77,16 +77,21 @@ def render_data_card(facts: DataCardFacts) -> str:
     )
     doc_ids_by_split = {
         split_name: [document.record.doc_id for document in split_documents]
-        for split_name, split_documents in facts.documents_by_split.items()
+        for split_name, split_documents in documents_by_split.items()
     }
     counts_by_type = count_types_by_part(
         doc_ids_by_split, {document.record.doc_id: _get_overall_type(document) for document in documents}
     )
     return _load_card_template().render(
-        facts=facts,
+        level=level,
+        row_counts=row_counts,
+        column_descriptions=column_descriptions,
+        unreadable_count=unreadable_count,
+        is_split=is_split,
+        is_masked=missed_identifiers is not None,
         documents=documents,
         features=_FEATURES,
-        row_total=sum(facts.row_counts.values()),
+        row_total=sum(row_counts.values()),
         version=version("evalkit"),
         definitions=load_type_records(),
         types_version=compute_types_version(),
@@ -112,14 +117,14 @@ def render_data_card(facts: DataCardFacts) -> str:
                 reason_counts.items(), key=lambda reason_count: (reason_count[0][0], reason_count[0][1] or 0)
             )
         ],
-        column_rows=[(name, *description) for name, description in facts.column_descriptions.items()],
+        column_rows=[(name, *description) for name, description in column_descriptions.items()],
         missed_rows=[
             (row["kind"], row["planted"], row["missed"], f"{row['share']:.1%}", f"{row['high']:.1%}")
-            for row in _list_rows(facts.missed_identifiers)
+            for row in _list_rows(missed_identifiers)
         ],
         needless_rows=[
             (row["kind"], row["words"], row["masked"], f"{row['masked'] / row['words']:.1%}" if row["words"] else "")
-            for row in _list_rows(facts.needless_masking)
+            for row in _list_rows(needless_masking)
         ],
     )
 

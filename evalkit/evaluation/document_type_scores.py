@@ -8,8 +8,6 @@ over the documents that have this type or were classified as this type, because 
 interval of macro-F1 is over all documents; its coverage was not simulated, so be careful if a type has few documents.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The file contains the digests of all record files. With them every number can be
 and each change of the file or of a record can be named.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter
@@ -35,7 +33,7 @@ from evalkit.evaluation.report import (
     convert_report_to_json,
     format_cell,
     load_template_environment,
-    tabulate_expert_agreement,
+    tabulate_measures,
     warn_about_learned_documents,
 )
 from evalkit.evaluation.study import DocumentRecord, ReviewRecord, Study, read_folder_study
@@ -623,7 +621,7 @@ def _build_oversight_section(study: Study, name_person: Callable[[str], str]) ->
         EvaluationTable("Attention checks: planted faults that were noticed", check_table),
         EvaluationTable(
             "Second opinions, given without seeing the first",
-            tabulate_expert_agreement(reviewer_performance.measure_expert_agreement(study)),
+            tabulate_measures(reviewer_performance.measure_expert_agreement(study)[1]),
         ),
         EvaluationTable(
             "What reviewers stated by submitting",

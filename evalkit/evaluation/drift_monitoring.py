@@ -5,8 +5,6 @@ records what follows in the event log. Nothing but wrong answers brake a stratum
 and are right never do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

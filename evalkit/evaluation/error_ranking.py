@@ -4,8 +4,6 @@ If documents and pages are sorted by their risk (``page_risks``), wrong ones sho
 no decision depends on the ranking.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple

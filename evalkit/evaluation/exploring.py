@@ -4,8 +4,6 @@ A choice is a filter for each of some properties; all must hold. Each part of th
 pass all filters but its own, so that the other values of a filter can be seen and chosen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ is always complete and correct. Files have mode 0600 and folders 0700, because n
 patients.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ Source: specification 002, section 8. The figures come from the stored extractio
 checked. Reports and forms without a decision are left out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -19,15 +17,9 @@ from evalkit.extraction.clinical.clinical_rules import get_base_field_name
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, Extraction, Extractions
 from evalkit.extraction.report_extraction import LOOP_METRICS, MIN_THRESHOLD_MET_RATE
 from evalkit.issue import IssueSeverity
-from evalkit.review.field_answers import (
-    ExtractedFields,
-    find_changed_fields,
-    format_field_value,
-    split_field_key_to_index_and_name,
-)
-from evalkit.review.ground_truth import FieldsGroundTruth, read_json_unless_missing_or_torn
-from evalkit.review.loaders import read_extractions
-from evalkit.review.packet import EXTRACTION_SUFFIX
+from evalkit.review import EXTRACTION_SUFFIX, ExtractedFields, FieldsGroundTruth, format_field_value, read_extractions
+from evalkit.review.field_answers import find_changed_fields, split_field_key_to_index_and_name
+from evalkit.review.ground_truth import read_json_unless_missing_or_torn
 from evalkit.store import EXTRACTIONS_FOLDER, OutputFolder, ground_truth_file_name
 
 _FIELD_CHANGE_COLUMNS = ("doc_id", "template", "pages", "field", "value_a", "value_b")

@@ -20,16 +20,16 @@ from evalkit.documents.identity.file_persons import count_pages_of_other_persons
 from evalkit.errors import StoreError, UsageError
 from evalkit.evaluation.fhir.bundle_reader import is_bundle_export, read_bundle_export
 from evalkit.pipeline.sample_draws import read_probability_by_eligible_doc_id
-from evalkit.review.attention_checks import is_attention_check_review
-from evalkit.review.corrections import CLASSIFICATION_PARTS
-from evalkit.review.ground_truth import (
-    SCHEMA_VERSION,
+from evalkit.review import (
     SIMULATED_PREFIX,
     GroundTruth,
+    get_base_case_id,
+    is_attention_check_review,
     is_simulated_reviewer,
     list_revisions,
 )
-from evalkit.review.packet import get_base_case_id
+from evalkit.review.corrections import CLASSIFICATION_PARTS
+from evalkit.review.ground_truth import SCHEMA_VERSION
 from evalkit.store import (
     GROUND_TRUTH_FOLDER,
     REVIEWS_FOLDER,

@@ -5,8 +5,6 @@ samples are. So the plain mean over reviewed documents does not describe the pip
 as such.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence

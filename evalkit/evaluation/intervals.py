@@ -4,8 +4,6 @@ Every function is pure; randomness comes from a seed argument. Intervals are two
 narrow: documents that were not reviewed are never assumed to be right.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -48,6 +46,10 @@ class Estimate(NamedTuple):
     """Number of observations; the effective number if they have different weights."""
     method: str
     """Method of the interval, in one word for a table: exact, bootstrap, weighted."""
+
+
+class Quantity(Estimate):
+    """An estimate that is no share of anything, such as minutes or kappa."""
 
 
 class Observation(NamedTuple):

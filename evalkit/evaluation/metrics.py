@@ -14,8 +14,6 @@ Segments are compared in two ways (contract, ruling 12): as given, and after mer
   possible, and so less similar to any true segment.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

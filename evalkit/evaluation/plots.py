@@ -4,8 +4,6 @@ The colours are distinguishable for colour-blind readers and in greyscale; the r
 table.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -4,8 +4,6 @@ A production label that is none of the five document types, and that no setting 
 and is not compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

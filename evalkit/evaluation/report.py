@@ -3,8 +3,6 @@
 Figures are computed in the other modules of this package; this module arranges them and explains what they mean.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -37,9 +35,6 @@ from evalkit.evaluation import (
     segmentation_metrics,
     verifier_performance,
 )
-from evalkit.evaluation import (
-    review_yield as review_yields,
-)
 from evalkit.evaluation.certificate import parse_time
 from evalkit.evaluation.extraction_monitoring import (
     list_alerts,
@@ -49,8 +44,9 @@ from evalkit.evaluation.extraction_monitoring import (
     tabulate_field_errors,
     tabulate_shares,
 )
-from evalkit.evaluation.intervals import Estimate
+from evalkit.evaluation.intervals import Estimate, Quantity
 from evalkit.evaluation.private_files import write_private_file
+from evalkit.evaluation.review_yield import measure_review_yield
 from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
 from evalkit.pipeline.drift import RUN_LENGTH
@@ -421,7 +417,7 @@ def _build_types_section(study: Study) -> EvaluationSection | None:
     overall_rows = [
         ("accuracy", type_metrics.accuracy, type_metrics.reviewed_accuracy),
         ("macro F1", type_metrics.macro_f1, type_metrics.reviewed_macro_f1),
-        ("Cohen's kappa of the program and the truth", _Number(*type_metrics.kappa), type_metrics.reviewed_kappa),
+        ("Cohen's kappa of the program and the truth", Quantity(*type_metrics.kappa), type_metrics.reviewed_kappa),
     ]
     rows = [
         (type_scores.type_name, type_scores.document_count, type_scores.precision, type_scores.recall, type_scores.f1)
@@ -470,12 +466,7 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
     if not segmentation_metrics.list_documents_with_segment_truth(study):
         return None
     rows = [
-        {
-            "measure": measure_estimate.name,
-            "as given": measure_estimate.as_given,
-            "neighbours of one type merged": measure_estimate.with_neighbours_merged,
-        }
-        for measure_estimate in segmentation_metrics.estimate_segmentation_measures(study)
+        (name, *estimates) for name, estimates in segmentation_metrics.estimate_segmentation_measures(study).items()
     ]
     moved_pages = pd.DataFrame(segmentation_metrics.rank_documents_by_pages_to_move(study), columns=["doc_id", "pages"])
     return EvaluationSection(
@@ -485,7 +476,10 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
         "p counts 1 / p times. A segment is one source document within a file. In the second column, neighbouring segments "
         "of one type were merged before the comparison.",
         (
-            EvaluationTable("Measures with 95 % intervals (bootstrap over documents)", pd.DataFrame(rows)),
+            EvaluationTable(
+                "Measures with 95 % intervals (bootstrap over documents)",
+                pd.DataFrame(rows, columns=["measure", "as given", "neighbours of one type merged"]),
+            ),
             EvaluationTable("Pages that a person must move to correct the segments", moved_pages),
         ),
     )
@@ -608,7 +602,7 @@ def _build_production_section(study: Study) -> EvaluationSection | None:
         ("only production right", paired.only_a_right),
         ("only the program right", paired.only_b_right),
         ("neither right", paired.neither_right),
-        ("accuracy of the program minus that of production", _Number(*paired.difference)),
+        ("accuracy of the program minus that of production", Quantity(*paired.difference)),
         ("p-value of McNemar's exact test", paired.p_value),
         ("result", paired.describe_winner("production", "the program")),
     ]
@@ -743,7 +737,6 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
         return None
     ranking = error_ranking.rank_errors(ranked_documents)
     escalated_documents = [document for document in study.documents if document.decision == Decision.ESCALATE_TO_SME]
-    review_yield = review_yields.measure_review_yield(study)
     shares = [
         headline_estimates.estimate_headline(name, population, documents, _score_wrong_segmentation)
         for name, population, documents in (
@@ -765,7 +758,7 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
                     columns=["population", "figure", "share"],
                 ),
             ),
-            EvaluationTable("Yield of the experts' minutes", _tabulate_review_yield(review_yield)),
+            EvaluationTable("Yield of the experts' minutes", tabulate_measures(measure_review_yield(study))),
             EvaluationTable(
                 "How well risks point at errors",
                 pd.DataFrame([("documents", ranking.auroc), ("pages", ranking.page_auroc)], columns=["of", "AUROC"]),
@@ -781,24 +774,9 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
     )
 
 
-def _tabulate_review_yield(review_yield: review_yields.ReviewYield) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            ("escalated documents decided", review_yield.decided_count),
-            ("of these with an error found", review_yield.error_count),
-            ("precision of escalation", review_yield.precision),
-            ("experts' minutes per error found", _Number(*review_yield.minutes_per_error)),
-            ("asked only about the parts in doubt", review_yield.short_count),
-            ("opened whole by their expert", review_yield.opened_count),
-            ("drawn to be shown whole", review_yield.shown_whole_count),
-            ("of these with an error outside of the doubts, which the short form misses", review_yield.missed),
-        ],
-        columns=["measure", "value"],
-    )
-
-
-class _Number(Estimate):
-    """An estimate that is no share of anything, such as minutes or kappa."""
+def tabulate_measures(measures: Mapping[str, Any]) -> pd.DataFrame:
+    """Tabulate named measures; columns ``measure`` and ``value``."""
+    return pd.DataFrame(list(measures.items()), columns=["measure", "value"])
 
 
 class _UpperBound(Estimate):
@@ -814,7 +792,7 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
     reviewer_table = reviewer_performance.tabulate_reviewer_performance(study)
     if reviewer_table.empty and not study.attention_checks:
         return None
-    expert_agreement = reviewer_performance.measure_expert_agreement(study)
+    pair_table, agreement = reviewer_performance.measure_expert_agreement(study)
     attention_tables = (
         EvaluationTable(
             "Attention checks: planted faults noticed (exact 95 % intervals)",
@@ -834,32 +812,12 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
         "cases for each reviewer, so it does not show such influence.",
         (
             EvaluationTable("By reviewer", reviewer_table),
-            EvaluationTable(
-                "Second opinions, given without seeing the first", tabulate_expert_agreement(expert_agreement)
-            ),
-            EvaluationTable("Documents with a first and a second opinion", expert_agreement.pair_table),
+            EvaluationTable("Second opinions, given without seeing the first", tabulate_measures(agreement)),
+            EvaluationTable("Documents with a first and a second opinion", pair_table),
             EvaluationTable("Validated, later found wrong", reviewer_performance.tabulate_wrong_validations(study)),
             *(attention_tables if study.attention_checks else ()),
         ),
     )
-
-
-def tabulate_expert_agreement(expert_agreement: reviewer_performance.ExpertAgreement) -> pd.DataFrame:
-    """Tabulate how far first and second opinions agree.
-
-    Columns: ``measure``, ``value``.
-    """
-    rows = [
-        ("pairs", len(expert_agreement.pair_table)),
-        ("same type", expert_agreement.type_agreement),
-        ("same segments", expert_agreement.segment_agreement),
-        ("boundaries, F1", expert_agreement.boundary_f1),
-        ("first expert, who saw the program's type, gave the same type", expert_agreement.agent_match_when_shown),
-        ("second expert, who did not see it, gave the same type", expert_agreement.agent_match_when_hidden),
-        ("Cohen's kappa, types", _Number(*expert_agreement.cohens_kappa)),
-        ("Krippendorff's alpha, types", expert_agreement.krippendorff_alpha),
-    ]
-    return pd.DataFrame(rows, columns=["measure", "value"])
 
 
 def _build_cost_section(study: Study) -> EvaluationSection:
@@ -1040,7 +998,7 @@ def format_cell(value: Any) -> str:
     >>> format_cell(Estimate(0.9, 0.555, 0.9975, 10, "exact")), format_cell(0.25), format_cell(("a", "b")), format_cell(None), format_cell(3.0)
     ('90 % (56–100 %)', '0.25', 'a, b', '–', '3')
     """
-    if isinstance(value, _Number) and value.value is not None:
+    if isinstance(value, Quantity) and value.value is not None:
         upper_text = f"–{value.high:.2g}" if math.isfinite(value.high) else " or more"
         return f"{value.value:.2g} ({value.low:.2g}{upper_text})"
     if isinstance(value, Estimate):

@@ -5,10 +5,7 @@ doubts, one in ten is shown whole: an error that its expert corrected outside of
 would have missed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +15,7 @@ from evalkit.evaluation.intervals import (
     BOOTSTRAP_REPEATS,
     BOOTSTRAP_SEED,
     Estimate,
+    Quantity,
     RowNumbers,
     estimate_by_bootstrap,
     estimate_proportion,
@@ -25,29 +23,11 @@ from evalkit.evaluation.intervals import (
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, ReviewRecord, Study
 
 
-class ReviewYield(NamedTuple):
-    """Errors found by the reviews of escalated documents."""
+def measure_review_yield(study: Study) -> dict[str, int | Estimate]:
+    """Measure what experts' minutes on escalated documents found, and what was missed.
 
-    decided_count: int
-    """Number of escalated documents that an expert validated or corrected."""
-    error_count: int
-    """Number of these of which a type or a boundary was changed."""
-    precision: Estimate
-    """Share of escalations in which an error was found."""
-    minutes_per_error: Estimate
-    """Experts' active minutes for each error found; the value is None without one."""
-    short_count: int
-    """Number of decided documents of which only the parts in doubt were asked."""
-    opened_count: int
-    """Number of decided short cases whose expert opened the whole file."""
-    shown_whole_count: int
-    """Number of decided documents that were drawn to be shown whole, although they could have been short."""
-    missed: Estimate
-    """Share of these with an error outside of the parts in doubt, which the short form would have missed."""
-
-
-def measure_review_yield(study: Study) -> ReviewYield:
-    """Measure what experts' minutes on escalated documents found, and what was missed."""
+    An escalated document is decided if an expert validated or corrected it. Minutes are active ones.
+    """
     decided = [
         (document, review)
         for document in study.documents
@@ -61,16 +41,20 @@ def measure_review_yield(study: Study) -> ReviewYield:
         if document.doubtful_parts and not document.asks_only_doubts and not review.is_short
     ]
     missed_count = sum(_has_error_outside_doubts(*case) for case in shown_whole)
-    return ReviewYield(
-        len(decided),
-        sum(is_changed),
-        estimate_proportion(sum(is_changed), len(decided)),
-        _estimate_minutes_per_error(minutes, is_changed),
-        sum(review.is_short for _, review in decided),
-        sum(document.asks_only_doubts and not review.is_short for document, review in decided),
-        len(shown_whole),
-        estimate_proportion(missed_count, len(shown_whole)),
-    )
+    return {
+        "escalated documents decided": len(decided),
+        "of these with an error found": sum(is_changed),
+        "precision of escalation": estimate_proportion(sum(is_changed), len(decided)),
+        "experts' minutes per error found": Quantity(*_estimate_minutes_per_error(minutes, is_changed)),
+        "asked only about the parts in doubt": sum(review.is_short for _, review in decided),
+        "opened whole by their expert": sum(
+            document.asks_only_doubts and not review.is_short for document, review in decided
+        ),
+        "drawn to be shown whole": len(shown_whole),
+        "of these with an error outside of the doubts, which the short form misses": estimate_proportion(
+            missed_count, len(shown_whole)
+        ),
+    }
 
 
 def _find_answer(document: DocumentRecord) -> ReviewRecord | None:

@@ -6,11 +6,8 @@ same case without seeing it; validated cases that others find wrong. Do not comp
 hidden answer in general: those with a visible answer are mostly escalated documents, which are more difficult.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -20,7 +17,7 @@ import pandas as pd
 
 from evalkit.core.grouping import group_by
 from evalkit.evaluation.document_type_scores import estimate_cohen_kappa
-from evalkit.evaluation.intervals import Estimate, estimate_proportion
+from evalkit.evaluation.intervals import Estimate, Quantity, estimate_proportion
 from evalkit.evaluation.metrics import is_exact_segmentation, pool_detection_scores, score_boundaries
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, ReviewRecord, Study
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
@@ -106,29 +103,6 @@ def estimate_agreement_with_agent(reviews: Iterable[ReviewRecord]) -> Estimate:
     return estimate_proportion(sum(is_same_type), len(is_same_type))
 
 
-@dataclass(frozen=True)
-class ExpertAgreement:
-    """Agreement of two experts on the same documents.
-
-    The second expert saw neither the first expert's answer nor the agent's.
-    """
-
-    pair_table: pd.DataFrame
-    """One row per document with two opinions, with ``PAIR_COLUMNS``; ``boundaries`` is the F1, 0..1."""
-    type_agreement: Estimate
-    segment_agreement: Estimate
-    agent_match_when_shown: Estimate
-    """Share of pairs in which the first expert gave the agent's type, among pairs in which the first expert saw it."""
-    agent_match_when_hidden: Estimate
-    """Share of the same pairs in which the second expert, who did not see the agent's answer, gave the agent's type."""
-    boundary_f1: float
-    """F1 of the segment boundaries, pooled over all pairs; NaN without pairs."""
-    cohens_kappa: Estimate
-    """Cohen's kappa of the document types; its value is None if undefined."""
-    krippendorff_alpha: float
-    """Krippendorff's nominal alpha of the document types; NaN if undefined."""
-
-
 PAIR_COLUMNS = (
     "doc_id",
     "first",
@@ -141,8 +115,14 @@ PAIR_COLUMNS = (
 )
 
 
-def measure_expert_agreement(study: Study) -> ExpertAgreement:
-    """Measure the agreement of experts on documents with a first and a second opinion."""
+def measure_expert_agreement(study: Study) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Measure the agreement of experts on documents with a first and a second opinion.
+
+    The second expert saw neither the first expert's answer nor the agent's. Returns a row per document with two
+    opinions, with ``PAIR_COLUMNS`` (``boundaries`` is the F1, 0..1), and the measures by name: how often the experts
+    agree, and of the pairs whose first expert saw the agent's type, how often each of the two gave it. A measure is NaN,
+    or an estimate without a value, if it is undefined.
+    """
     opinion_pairs = [
         (record, *pair) for record in study.documents if (pair := _find_first_and_second_opinion(record)) is not None
     ]
@@ -154,20 +134,20 @@ def measure_expert_agreement(study: Study) -> ExpertAgreement:
         [labels.dominant_type for _, labels in labelled_reviews]
         for labelled_reviews in ([record for _, record, _ in opinion_pairs], [record for *_, record in opinion_pairs])
     ]
-    return ExpertAgreement(
-        pair_table,
-        estimate_proportion(int(pair_table["is_same_type"].sum()), len(pair_table)),
-        estimate_proportion(int(pair_table["is_same_segments"].sum()), len(pair_table)),
-        estimate_agreement_with_agent(
+    return pair_table, {
+        "pairs": len(pair_table),
+        "same type": estimate_proportion(int(pair_table["is_same_type"].sum()), len(pair_table)),
+        "same segments": estimate_proportion(int(pair_table["is_same_segments"].sum()), len(pair_table)),
+        "boundaries, F1": scores.f1 if opinion_pairs else math.nan,
+        "first expert, who saw the program's type, gave the same type": estimate_agreement_with_agent(
             first_review for _, (first_review, _), _ in opinion_pairs if not first_review.is_blind
         ),
-        estimate_agreement_with_agent(
+        "second expert, who did not see it, gave the same type": estimate_agreement_with_agent(
             second_review for _, (first_review, _), (second_review, _) in opinion_pairs if not first_review.is_blind
         ),
-        scores.f1 if opinion_pairs else math.nan,
-        estimate_cohen_kappa(types[0], types[1]),
-        compute_krippendorff_alpha(types),
-    )
+        "Cohen's kappa, types": Quantity(*estimate_cohen_kappa(types[0], types[1])),
+        "Krippendorff's alpha, types": compute_krippendorff_alpha(types),
+    }
 
 
 _LabelledReview = tuple[ReviewRecord, DocumentLabels]

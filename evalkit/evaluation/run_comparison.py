@@ -5,8 +5,6 @@ known in either folder (not a random selection, so the result holds for reviewed
 of both runs, with each randomly drawn document counting for the number of documents that it represents.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

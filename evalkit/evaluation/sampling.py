@@ -6,8 +6,6 @@ stratum that were not selected for review before; a document with the earlier pr
 probability ``p + (1 − p) f``. Source: Horvitz and Thompson 1952, two independent draws.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args
@@ -18,9 +16,7 @@ from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.study import DocumentRecord, Study, read_folder_study
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_probability_by_drawn_doc_id
 from evalkit.pipeline.supplied_labels import read_stored_production_labels, translate_production_row
-from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen
-from evalkit.review.index_rebuild import open_index
-from evalkit.review.loaders import read_bundle, read_result
+from evalkit.review import SMEPacketGenerator, open_index, publish_packet_unless_frozen, read_bundle, read_result
 from evalkit.store import (
     OutputFolder,
     OutputIndex,

@@ -4,8 +4,6 @@ Measured on the documents whose segments an expert vouched for. A document that 
 1 / p documents in estimate and interval; documents that nobody has reviewed are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -36,17 +34,6 @@ class SegmentedDocument:
     page_count: int
     sampling_weight: float
     """Number of documents that this document represents, at least 1."""
-
-
-@dataclass(frozen=True)
-class SegmentationEstimate:
-    """Estimate of one measure, with segments as given and with neighbours merged."""
-
-    name: str
-    as_given: Estimate
-    """Estimate with segments as given: two neighbouring segments of one type count as two."""
-    with_neighbours_merged: Estimate
-    """Estimate after merging neighbouring segments of one type, in truth and answer."""
 
 
 def list_documents_with_segment_truth(study: Study) -> list[SegmentedDocument]:
@@ -128,8 +115,12 @@ MEASURES: dict[str, SegmentationMeasure] = {
 }
 
 
-def estimate_segmentation_measures(study: Study) -> list[SegmentationEstimate]:
-    """Estimate all ``MEASURES`` over a study's documents."""
+def estimate_segmentation_measures(study: Study) -> dict[str, tuple[Estimate, Estimate]]:
+    """Estimate all ``MEASURES`` over a study's documents, by name.
+
+    The first estimate is of the segments as given: two neighbours of one type count as two. The second is after merging
+    neighbours of one type, in truth and answer.
+    """
     documents = list_documents_with_segment_truth(study)
     merged_documents = [
         SegmentedDocument(
@@ -141,10 +132,10 @@ def estimate_segmentation_measures(study: Study) -> list[SegmentationEstimate]:
         )
         for document in documents
     ]
-    return [
-        SegmentationEstimate(name, _estimate_measure(documents, measure), _estimate_measure(merged_documents, measure))
+    return {
+        name: (_estimate_measure(documents, measure), _estimate_measure(merged_documents, measure))
         for name, measure in MEASURES.items()
-    ]
+    }
 
 
 def rank_documents_by_pages_to_move(study: Study) -> list[tuple[str, int]]:

@@ -1,7 +1,5 @@
 """Proposals of a site's own weights; their promotion and reversal."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections import defaultdict
@@ -28,8 +26,7 @@ from evalkit.pipeline.site_weights import (
     read_promoted_weights,
     read_proposal,
 )
-from evalkit.review.loaders import read_bundle
-from evalkit.review.packet import ADJUDICATION_SUFFIX
+from evalkit.review import ADJUDICATION_SUFFIX, read_bundle
 from evalkit.settings import Settings
 from evalkit.store import (
     SITE_WEIGHTS_FOLDER,

@@ -47,11 +47,16 @@ from evalkit.pipeline.supplied_labels import (
     read_true_labels,
     translate_production_type,
 )
-from evalkit.review.attention_checks import is_attention_check_review
+from evalkit.review import (
+    ADJUDICATION_SUFFIX,
+    SECOND_SUFFIX,
+    is_attention_check_review,
+    is_simulated_reviewer,
+    list_revisions,
+    open_index,
+)
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
-from evalkit.review.ground_truth import SOURCE_BY_OUTCOME, is_simulated_reviewer, list_revisions
-from evalkit.review.index_rebuild import open_index
-from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
+from evalkit.review.ground_truth import SOURCE_BY_OUTCOME
 from evalkit.settings import Settings
 from evalkit.store import (
     EXTRACTIONS_FOLDER,

@@ -1,7 +1,5 @@
 """Metrics of the reviews of bank-statement templates (specification 004)."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

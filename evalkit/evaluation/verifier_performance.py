@@ -29,9 +29,8 @@ from evalkit.evaluation.intervals import (
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, IssueWithVerdict, KnownTruth, ReviewRecord, Study
 from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER
+from evalkit.review import ADJUDICATION_SUFFIX, SECOND_SUFFIX, get_issue_answers
 from evalkit.review.kinds.classification import COUNTED_ISSUES_BY_RULE
-from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
-from evalkit.review.plain_sentences import get_issue_answers
 
 #: A rule is worth its cost if more than this share of its escalations is needed: one wrongly accepted document costs
 #: more than nine needless reviews.

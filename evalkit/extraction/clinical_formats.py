@@ -141,8 +141,8 @@ def normalise_marker_result(text: str) -> str | None:
     ('positive, 95%', 'negative, 1+', 'negative, 0%')
     >>> normalise_marker_result("over 75% of neoplastic nuclei"), normalise_marker_result("3+"), normalise_marker_result("equivocal (2+)"), normalise_marker_result("see comment")
     ('>75%', '3+', 'equivocal, 2+', None)
-    >>> normalise_marker_result("Score 0"), normalise_marker_result("negative, score 0")
-    ('score 0', 'negative, score 0')
+    >>> normalise_marker_result("Score 0"), normalise_marker_result("negative, score 0"), normalise_marker_result("CPS: 12 (22C3)")
+    ('score 0', 'negative, score 0', 'CPS 12')
     """
     polarity = get_pattern("polarity").search(text)
     score, percent = get_pattern("stain_score").search(text), get_pattern("percent").search(text)
@@ -154,7 +154,9 @@ def normalise_marker_result(text: str) -> str | None:
         share = f"{_COMPARISON_SYMBOLS.get(comparison, comparison)}{_remove_whitespace(percent['number']).replace('–', '-')}%"
     # "score 0" instead of "0", so that normalising the result again gives the same result.
     score_text = score and (_remove_whitespace(score["score"]) if "+" in score["score"] else f"score {score['score']}")
-    return ", ".join(filter(None, (polarity_word, score_text, share))) or None
+    named_share = get_pattern("stain_share").search(text)
+    named_text = named_share and f"{named_share['name'].upper()} {_remove_whitespace(named_share['number'])}"
+    return ", ".join(filter(None, (polarity_word, score_text, share, named_text))) or None
 
 
 def normalise_stage(text: str) -> str | None:
@@ -281,12 +283,13 @@ def normalise_lab_result(text: str) -> str | None:
     >>> normalise_lab_result("5.2 x 10 9/L"), normalise_lab_result("5.2 10*9/L"), normalise_lab_result("5.2 x10E9/L")
     ('5.2 x10^9/L', '5.2 10^9/L', '5.2 x10^9/L')
     """
+    if word := get_pattern("qualitative_result").match(text.strip()):
+        return word.group().lower()
     unit_match = get_pattern("lab_unit").search(text)
     plain = _blank_match(text, unit_match)
     number = get_pattern("lab_number").search(plain)
     if not number:
-        word = get_pattern("qualitative_result").match(text.strip())
-        return word.group().lower() if word else None
+        return None
     reference_range = get_pattern("reference_range").search(plain, number.end())
     limits = reference_range["open"] or f"{reference_range['low']}-{reference_range['high']}" if reference_range else ""
     range_text = limits and f"({' '.join(limits.split())})"

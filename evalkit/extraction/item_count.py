@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, product
+from itertools import accumulate, pairwise, product
 from typing import Any, NamedTuple
 
 from evalkit.core.document_cache import cache_document_text
@@ -24,6 +24,7 @@ from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
 from evalkit.extraction.formats import normalise_value
 from evalkit.extraction.optimizer import EvaluationIssue
+from evalkit.extraction.printed_rows import PrintedCell, PrintedPage, PrintedRow, find_columns
 
 PRESENT = "present"
 #: A statement longer than this is cut, so that no pattern searches far.
@@ -74,6 +75,8 @@ class CountedItem:
     """The stain, the grading system, the laboratory test, or the way a variant is written."""
     state: str = ""
     """Statement of the item in normal form: ``involved``, ``positive``, ``2`` … Empty if it has no state."""
+    unit: str | None = None
+    """Unit in the row of a table that prints units, empty if this row has none; else None."""
 
 
 class _Statement(NamedTuple):
@@ -196,9 +199,13 @@ def count_items(pages: Iterable[Page], template: FieldTemplate | None = None) ->
         for kind, table in _load_tables().kinds.items():
             if template and _get_asking_field(table, template) is None:
                 continue
+            rows = list(_count_result_rows(page, sections)) if kind == "laboratory" else []
             for reading in _read_items(kind, statements, sections):
                 role = _get_section(sections, reading.start).role
-                items.append(_build_item(kind, page, text, reading, role))
+                is_in_row = any(first <= reading.start < last for first, last, _ in rows)
+                if not is_in_row or reading.state.isalpha():
+                    items.append(_build_item(kind, page, text, reading, role))
+            items += [item for *_, row_items in rows for item in row_items]
     return tuple(items)
 
 
@@ -221,6 +228,57 @@ def _build_item(kind: str, page: Page, text: str, reading: _Reading, section_rol
         reading.name or _find_subject(kind, text, reading),
         reading.state,
     )
+
+
+def _count_result_rows(page: Page, sections: Sequence[_Section]) -> Iterator[tuple[int, int, list[CountedItem]]]:
+    """Count the numbers of each row of a table of results: start and end of the row, items.
+
+    Numbers under a heading of limits or of earlier results are no items.
+    """
+    printed_rows = PrintedPage(page).split_into_rows(0, len(page.text))
+    for run in split_into_runs(
+        printed_rows,
+        lambda run, row: len(row) > 1 and len(run[-1]) > 1 and not (_list_numbers(run[-1]) and not _list_numbers(row)),
+    ):
+        rows = [row for row in run if _list_numbers(row)]
+        header = next((row for row, below in pairwise(run) if rows and below is rows[0]), ())
+        units = [[cell.text for cell in row if _get_pattern("unit_cell").fullmatch(cell.text)] for row in rows]
+        if not any(units) and not any(_get_pattern("range_cell").search(cell.text) for row in rows for cell in row):
+            continue
+        columns = find_columns(header, rows)
+        headings = {cell: cells[0].text for cells in columns if cells[0] for cell in cells[1:] if cell}
+        dates = [normalise_value(heading, "date") or "" for heading in headings.values()]
+        for row, row_units in zip(rows, units, strict=True):
+            numbers = _list_numbers(row)
+            others = [cell for cell in row if cell.text not in row_units and cell not in dict(numbers)]
+            names = [cell for cell in others if _get_pattern("name_cell").match(cell.text)]
+            items = []
+            for cell, number in numbers:
+                heading = headings.get(cell, "")
+                is_earlier = "" < (normalise_value(heading, "date") or "") < max(dates, default="")
+                if not names or is_earlier or _get_pattern("other_column").search(heading):
+                    continue
+                items.append(
+                    CountedItem(
+                        "laboratory",
+                        " ".join([cell.text, *row_units]),
+                        page.page_num,
+                        cell.start,
+                        cell.end,
+                        _get_section(sections, cell.start).role,
+                        " ".join(name.text for name in names),
+                        "".join(number.split()),
+                        " ".join(row_units) if any(units) else None,
+                    )
+                )
+            yield row[0].start, row[-1].end, items
+
+
+def _list_numbers(row: PrintedRow) -> list[tuple[PrintedCell, str]]:
+    """List the cells of a row that are results: no ranges, and limits only alone."""
+    numbers = [(cell, match[1]) for cell in row if (match := _get_pattern("number_cell").match(cell.text))]
+    exact = [(cell, number) for cell, number in numbers if number[0] not in "<>"]
+    return exact or numbers[:1]
 
 
 def _split_statements(text: str) -> list[_Statement]:
@@ -488,7 +546,7 @@ def _is_in_value(item: CountedItem, name: str, value: FieldValue) -> bool:
         case "laboratory":
             tests = [set(re.findall(r"[a-z]{2,}|[a-z]\d*", test.lower())) for test in (item.name, value_name)]
             return bool(tests[0] & tests[1]) and item.state.strip("<> ").lower() in re.findall(
-                r"\d+(?:\.\d+)?|[a-z]+", text.lower()
+                r"\d+(?:[.,]\d+)*|[a-z]+", text.lower()
             )
         case _:
             return not _load_tables().kinds[item.kind].get("is_notice") and item.name in (
@@ -552,7 +610,8 @@ def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: F
 def _lacks_unit(value: str, item: CountedItem) -> bool:
     """Return True if a value lacks its unit, or the power of ten that the page prints."""
     bare_value = _get_pattern("range_or_flag").sub("", value)
-    needs_unit, needs_power = not _get_pattern("unitless").search(item.name), _get_pattern("power").search(item.text)
+    needs_unit = not _get_pattern("unitless").search(item.name) if item.unit is None else item.unit
+    needs_power = _get_pattern("power").search(item.text)
     return any(
         needed and not _get_pattern(name).search(bare_value)
         for name, needed in (("unit", needs_unit), ("power", needs_power))
@@ -665,6 +724,9 @@ def _find_contradiction(kind: str, items: Sequence[CountedItem], name: str, valu
         own = [reading for reading in quoted if reading.state in states] or quoted or own
         if len({reading.state for reading in quoted}) == 1 and _get_pattern("replaces").search(value.quote or ""):
             return None
+    parts = [item for item in items if item.role in (PRESENT, "part") and item.name in table.get("parts", ())]
+    if parts and own and max(part.state for part in parts) < max(reading.state for reading in own):
+        return parts[0]
     for reading in filter(lambda reading: reading.state, own):
         is_number = reading.state[:1].isdigit()
         opposites = table.get("conflicts", {}).get(reading.state) or table.get("conflicts", {}).get("*", ())

@@ -1,7 +1,5 @@
 """Words that change a quote's meaning (``difference.toml``), and text patterns."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from functools import cache, partial
 

@@ -6,8 +6,6 @@ is no word any more. Every other difference in words, numbers and signs (see ``t
 counts only next to a negation.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise

@@ -6,8 +6,6 @@ Numbers keep their form: superscript and subscript digits stay different from ot
 digit stays (3-5 is not 35), and so does the space between two numbers (1 2 is not 12).
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from array import array

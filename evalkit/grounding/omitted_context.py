@@ -5,8 +5,6 @@ opposite of the document, word for word. The rest of the quote's sentence is sea
 ``difference.toml`` and ``omitted_context.toml``; other cues are not recognised.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache, partial

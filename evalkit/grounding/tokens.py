@@ -1,7 +1,5 @@
 """Tokens of a text: words, numbers and meaningful signs, in a form for comparison."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Recognition of real words, as a word that is real does not count as a misprint."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections import Counter

@@ -6,8 +6,6 @@ read. Every change is listed. ``answer_spellings.toml`` has the other spellings 
 guess is refused, with the name of the place and the expected form.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence

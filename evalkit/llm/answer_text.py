@@ -5,8 +5,6 @@ quotes, the same key twice with the same value. Ambiguous answers are refused: s
 key with two values.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import math

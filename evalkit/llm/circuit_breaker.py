@@ -1,7 +1,5 @@
 """Stop the calls of a model while its service is down, so that documents wait."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Limit the number of calls that run at the same time."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

@@ -1,7 +1,5 @@
 """Estimate what language models would cost, without any call."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evalkit.llm.client import LanguageModel, ParsedAnswer, PendingQuestion

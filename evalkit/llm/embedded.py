@@ -4,8 +4,6 @@ The answers are deterministic and need no key, network or download. No language 
 rules of the questions.
 """
 
-from __future__ import annotations
-
 import logging
 
 from evalkit.llm.model import Answer, AnswerT, Question, Usage

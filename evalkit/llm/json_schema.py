@@ -4,8 +4,6 @@ Providers refuse rich schemas or become slow with them. Constraints left out of 
 is parsed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ A call is journalled before its answer is used. An identical question (the same 
 the journal, in this run or a later one. Failed calls are never reused.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Every fact names the page that states it. What no page states is unknown (None),
 sent.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import date

@@ -1,7 +1,5 @@
 """Choose the model that answers a question by the question's role."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from evalkit.llm.model import Answer, AnswerT, Model, Question

@@ -7,8 +7,6 @@ document text is data, never an instruction.
 A site's own prompts (setting ``prompts_folder``) replace the shipped ones of the same names, with the same variables.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ The modules in ``providers/`` define :class:`ProviderFamily` objects. The errors
 remedies for all families.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias

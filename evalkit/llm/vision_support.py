@@ -4,8 +4,6 @@
 their models are in ``providers/``.
 """
 
-from __future__ import annotations
-
 from PIL import Image, ImageDraw, ImageFont
 
 from evalkit.documents.render import encode_png

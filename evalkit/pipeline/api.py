@@ -1,7 +1,5 @@
 """Public functions of the pipeline: run, arun, evaluate, aevaluate, extract."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

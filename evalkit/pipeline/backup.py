@@ -6,8 +6,6 @@ backup in ``TO`` is a hard link to that backup's copy. A backup is made aside, s
 its name is whole.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import os

@@ -1,7 +1,5 @@
 """Processing of documents with bounded concurrency, and the summary of a batch."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

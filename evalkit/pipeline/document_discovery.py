@@ -4,8 +4,6 @@ A document is identified by the SHA-256 of its bytes. It gets its ``doc_id`` onc
 stem in safe characters, followed by eight hex digits of the hash if another document has that stem already.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

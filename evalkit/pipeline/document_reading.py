@@ -1,7 +1,5 @@
 """Reading of one document, or reuse of the bundle of an earlier run."""
 
-from __future__ import annotations
-
 import logging
 import traceback
 from contextlib import suppress

@@ -68,23 +68,26 @@ from evalkit.pipeline.sample_draws import (
 from evalkit.pipeline.site_weights import find_promotions_in_force, use_weights_in_force
 from evalkit.pipeline.strata import build_stratum_key
 from evalkit.pipeline.supplied_inputs import SuppliedInputs, keep_earlier_classifications, read_supplied_inputs
-from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
-from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
-from evalkit.review.ground_truth import (
+from evalkit.review import (
+    SMEPacketGenerator,
     find_newest_revision,
+    hold_case_write_lock,
+    is_packet_frozen,
     is_simulated_reviewer,
-    read_silver_audit_probability,
-    remove_mismatched_silver_fields,
+    iterate_check_case_and_doc_ids,
+    list_document_case_ids,
+    load_if_intact,
+    open_index,
+    publish_packet_unless_frozen,
+    read_bundle,
+    read_result,
+    withdraw_packet_unless_frozen,
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
-from evalkit.review.index_rebuild import open_index
-from evalkit.review.kinds import list_document_case_ids
-from evalkit.review.loaders import load_if_intact, read_bundle, read_result
-from evalkit.review.packet import is_packet_frozen
+from evalkit.review.ground_truth import read_silver_audit_probability, remove_mismatched_silver_fields
 from evalkit.review.review_plan import ReviewCosts
 from evalkit.review.shown_documents import load_shown_pdf
-from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
 from evalkit.statements.statement_detection import BANK_STATEMENT_CODE, refuse_bank_statement
 from evalkit.store import (

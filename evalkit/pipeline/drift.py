@@ -20,8 +20,6 @@ one without an answer counts as right, so that answers which find errors and com
 would not; among the earlier ones, which show what is usual, only answered audits count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 

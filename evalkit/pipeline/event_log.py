@@ -5,8 +5,6 @@ created exclusively and never changed; each contains the SHA-256 of the previous
 versions and hashes, never a word or name from a document.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Literal

@@ -1,7 +1,5 @@
 """Execution of coroutines for synchronous callers, also in Jupyter."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

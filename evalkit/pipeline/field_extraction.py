@@ -38,16 +38,22 @@ from evalkit.pipeline.fingerprint import describe_models, find_window_characters
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.run_history import ResultWriter, StoredResult
 from evalkit.pipeline.run_setup import create_orchestrator
-from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
-from evalkit.review.field_answers import is_extraction_review_required
+from evalkit.review import (
+    EXTRACTION_SUFFIX,
+    SMEPacketGenerator,
+    is_extraction_review_required,
+    load_if_intact,
+    publish_packet_unless_frozen,
+    read_extractions,
+    read_result,
+    withdraw_packet_unless_frozen,
+    withdraw_silver_ground_truth,
+)
 from evalkit.review.ground_truth import (
     has_types_matching_ground_truth,
     load_expert_classification,
-    withdraw_silver_ground_truth,
     write_silver_fields_if_unreviewed,
 )
-from evalkit.review.loaders import load_if_intact, read_extractions, read_result
-from evalkit.review.packet import EXTRACTION_SUFFIX
 from evalkit.settings import Settings
 from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, hash_canonical_json, packet_file_name
 
@@ -55,7 +61,7 @@ log = logging.getLogger(__name__)
 
 AUTO_TEMPLATE = "auto"
 #: Version of the extraction rules. Increase it with every change that alters the fields extracted from the same words.
-_RULES_VERSION = 4
+_RULES_VERSION = 5
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,6 @@
 A document with an unchanged fingerprint is not processed again.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
@@ -31,6 +29,7 @@ from evalkit.store import hash_canonical_json
 #: Tables that affect results and have no version number.
 _FURTHER_TABLES = (
     ("evalkit.classification.offline", "act_features.toml"),
+    ("evalkit.classification.offline", "text_genres.toml"),
     ("evalkit.classification", "judging.toml"),
     ("evalkit.llm", "answer_spellings.toml"),
     ("evalkit.documents", "furniture.toml"),

@@ -9,8 +9,6 @@ Words share 65,536 counters and count as known from three documents on, so that 
 them, and a purge leaves them as they are.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -1,7 +1,5 @@
 """Language models of one run, with their ledger and concurrency limits."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """Options of ``run`` and ``evaluate``, and the settings that they replace."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass

@@ -3,8 +3,6 @@
 Source: contract ruling 22. The table names patients: errors name its rows, and never quote it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Progress bar of a run, in a terminal or in a notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal

@@ -4,8 +4,6 @@ The folder is made aside, read back, and renamed: a killed restore leaves nothin
 are repeated before that: their records are looked for in the other backups beside it, and where the caller says.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time

@@ -14,8 +14,6 @@ number of audits is that of an even draw.
 have drawn: from then on each of them has a higher inclusion probability than its audit's, drawn or not.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@
 promoted or reversed, with the SHA-256 of its file.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager

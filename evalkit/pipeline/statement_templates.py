@@ -1,7 +1,5 @@
 """Building and review of bank-statement templates: ``evalkit review-template``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,12 +27,16 @@ from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, ModelSession
 from evalkit.pipeline.options import resolve_settings
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_setup import build_reader_config
-from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
-from evalkit.review.index_rebuild import open_index
-from evalkit.review.packet import is_packet_frozen
+from evalkit.review import (
+    SMEPacketGenerator,
+    hold_case_write_lock,
+    is_packet_frozen,
+    open_index,
+    publish_packet_unless_frozen,
+    withdraw_packet_unless_frozen,
+)
 from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.review.template_editing import read_stored_template
-from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO, RetryScenario

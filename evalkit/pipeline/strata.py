@@ -4,8 +4,6 @@ Documents of one type, from one source folder, read by one reader and answered b
 model, prompt or table is a new stratum, so that no proof about the old one is carried over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Optional input files of a run: production's labels, patients, classifications."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

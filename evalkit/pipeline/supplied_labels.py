@@ -1,7 +1,5 @@
 """Readers of production's labels, true labels, and supplied classifications."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

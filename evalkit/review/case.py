@@ -4,8 +4,6 @@
 ``ReviewCase`` reads and writes no file. Source: contract, rulings 13 and 14.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

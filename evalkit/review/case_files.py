@@ -1,7 +1,5 @@
 """Files of a case: read packets and reviews; create, publish, withdraw packets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import (
     Callable,

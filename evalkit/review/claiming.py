@@ -5,8 +5,6 @@ of two reviews is saved is decided by the revision. While a claim is live, no ru
 status is ``in_review``. A deferred case has the status ``deferred`` whenever nobody has it open.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta

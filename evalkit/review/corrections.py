@@ -4,8 +4,6 @@ Pure functions. Source: contract, rulings 8, 12, 13 and 14: the parts that an ex
 and V2; a correction of only the overall type is never refused; missing shares are computed from the pages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal, TypeVar

@@ -3,8 +3,6 @@
 Pure functions. Source: contract, rulings 26 and 38.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

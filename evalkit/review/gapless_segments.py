@@ -1,7 +1,5 @@
 """The segments of an answer, fitted to the file, so that each page belongs to one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
 from typing import NamedTuple

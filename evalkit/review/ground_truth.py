@@ -6,8 +6,6 @@ contains the SHA-256 of the previous one. ``ground_truth/gt_{case_id}.json`` can
 instead.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tomllib

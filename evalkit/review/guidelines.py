@@ -1,7 +1,5 @@
 """The house's guidelines for reviewers: ``guidelines.md`` in the output folder."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import groupby

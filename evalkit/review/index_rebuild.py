@@ -63,6 +63,8 @@ _MAX_WORKERS = 4
 
 #: Number of differences up to which single rows are corrected; beyond it, the whole index is rebuilt.
 _MAX_SINGLE_CORRECTIONS = 200
+#: Number of cases and documents up to which the files in a bucket are listed when the index is opened.
+_MAX_LISTED_IN_BUCKET = 20_000
 #: Seconds after which a difference counts: before that, another process may still be writing.
 _SETTLING_SECONDS = 0.5
 
@@ -87,18 +89,24 @@ class IndexDifferences:
     def find(cls, output_folder: OutputFolder, index: OutputIndex) -> Self:
         """Compare the names in the folder with the rows; no file is read.
 
-        In a bucket, where a list of many names takes many requests, only an empty index is compared.
+        In a bucket, where a list of a thousand names takes a request, a large index is compared only if it is empty.
         """
         indexed_cases, decision_by_doc_id = {*index.list_case_ids()}, index.map_decisions_by_doc_id()
         is_empty = not indexed_cases and not decision_by_doc_id
-        if isinstance(output_folder.root, str) and not is_empty:
+        is_in_bucket = isinstance(output_folder.root, str)
+        if is_in_bucket and len(indexed_cases) + len(decision_by_doc_id) > _MAX_LISTED_IN_BUCKET:
             return cls()
         packet_ids = _list_ids(output_folder, PACKETS_FOLDER, "sme_packet_")
         result_ids = _list_ids(output_folder, RESULTS_FOLDER)
         head_by_case = {head.case_id: head.revision for head in index.review_heads.list_all()}
-        reviewed_ids = set(
-            filter(NAME_PART_PATTERN.fullmatch, output_folder.list_file_and_folder_names(REVIEWS_FOLDER))
-        )
+        if is_in_bucket:
+            review_names = output_folder.map_file_versions(REVIEWS_FOLDER).keys()
+            case_names = {PurePath(name).parent.name for name in review_names}
+            has_review: Callable[[str], bool] = review_names.__contains__
+        else:
+            has_review = output_folder.has_file
+            case_names = output_folder.list_file_and_folder_names(REVIEWS_FOLDER)
+        reviewed_ids = set(filter(NAME_PART_PATTERN.fullmatch, case_names))
         escalated_ids = {
             doc_id for doc_id, decision in decision_by_doc_id.items() if decision == Decision.ESCALATE_TO_SME.value
         }
@@ -116,14 +124,13 @@ class IndexDifferences:
         return cls(
             unindexed_cases=frozenset(packet_ids - indexed_cases),
             lost_cases=frozenset((indexed_cases | (escalated_ids & result_ids)) - packet_ids)
-            | {name for name in reviewed_ids - packet_ids if output_folder.has_file(review_file_name(name, 1))},
+            | {name for name in reviewed_ids - packet_ids if has_review(review_file_name(name, 1))},
             unindexed_results=frozenset(result_ids - decision_by_doc_id.keys()),
             lost_results=frozenset(decision_by_doc_id.keys() - result_ids),
             unindexed_reviews=frozenset(
                 case_id
                 for case_id in reviewed_ids
-                if case_id in packet_ids
-                and output_folder.has_file(review_file_name(case_id, head_by_case.get(case_id, 0) + 1))
+                if case_id in packet_ids and has_review(review_file_name(case_id, head_by_case.get(case_id, 0) + 1))
             ),
             is_index_empty=is_empty,
         )
@@ -159,7 +166,7 @@ class IndexDifferences:
             text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them"
         if is_missing:
             return f"{SQLITE_FILE} is missing: {text}. Run `evalkit reindex` to write a new one"
-        return text if is_stored else f"{text}. The database was left as it is: `evalkit reindex` writes the index"
+        return text if is_stored else text + _REINDEX_WRITES
 
 
 def _list_ids(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> set[str]:
@@ -172,6 +179,7 @@ def _list_ids(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> 
     }
 
 
+_REINDEX_WRITES = ". The database was left as it is: `evalkit reindex` writes the index"
 #: Noun and description of each kind of difference.
 _COUNTED_DIFFERENCES = {
     "unindexed_cases": ("packet", "had no case in the index"),
@@ -180,6 +188,8 @@ _COUNTED_DIFFERENCES = {
     "lost_results": ("document", "had no result file and cannot be shown"),
     "unindexed_reviews": ("case", "had a newer review than the index knew"),
 }
+
+_DAMAGED_INDEX_WARNING = f"the search index in {SQLITE_FILE} was damaged: the index was rebuilt from its rows, and nothing is lost. Check the disk"
 
 
 def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> OutputIndex:
@@ -192,9 +202,16 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
     """
     index = OutputIndex(output_folder, read_only=read_only)
     try:
+        if index.has_damaged_index():
+            index.check_rows()
+            if read_only:
+                index.move_to_memory()
+            else:
+                index.rewrite_search_indexes()
+            log.warning("%s", _DAMAGED_INDEX_WARNING + (_REINDEX_WRITES if read_only else ""))
         differences = _find_lasting_differences(output_folder, index)
         if differences:
-            index.check_integrity()
+            index.check_rows()
             if read_only:
                 index.move_to_memory()
             _correct(output_folder, index, differences, read_only=read_only)
@@ -255,6 +272,7 @@ def reindex(output_folder: OutputFolder) -> tuple[int, int]:
     StoreError naming a file that cannot be read, or if the database is of another folder.
     """
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+        index.rewrite_search_indexes()
         IndexDifferences.find(output_folder, index)  # another folder's database may be the only one with its drafts
         return _rebuild(output_folder, index)
 

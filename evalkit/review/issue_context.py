@@ -4,8 +4,6 @@ Source: specification 000, slide 10. The expert sees the document's own text, no
 not found, the context says so; another passage is never presented as the quote.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice

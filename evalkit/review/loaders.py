@@ -1,7 +1,5 @@
 """Loading of results, fields and document texts; errors never quote a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

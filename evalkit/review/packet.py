@@ -5,8 +5,6 @@ frozen, because the review stores the hash of the packet that its author saw. On
 mirrors claims and reviews and is not part of the hash. Each kind of case has its own subclass in ``kinds``.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Pages of a document in a notebook, with evidence and issues highlighted."""
 
-from __future__ import annotations
-
 import base64
 from collections import defaultdict
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Nobody may decide between two answers of which one is their own, whatever their 
 decide, any other expert may, so that no case waits forever.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import Literal, cast, get_args

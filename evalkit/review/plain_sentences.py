@@ -4,8 +4,6 @@ The sentences are in ``plain_sentences.toml``; the two answers to the question t
 them, in ``issue_answers.toml``. Source of the answers: contract, ruling 26.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ A code has 79 random bits, so that it cannot be recovered from its unsalted hash
 created, and is stored nowhere; a lost code is replaced by adding the reviewer again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import math

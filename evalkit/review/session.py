@@ -5,8 +5,6 @@ was on screen. All rules about who may decide what are applied here and not in t
 notebook and a screen, follow the same rules.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """Documents as a person is shown them; attention checks are not revealed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from evalkit.classification.document_result import DocumentFailure, DocumentResult

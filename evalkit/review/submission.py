@@ -3,8 +3,6 @@
 ``Submission`` has the fields that all kinds of case share; a subclass of ``Correction`` has those of one kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar

@@ -1,7 +1,5 @@
 """Submission of a review: check it, write it, and update what follows from it."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import logging
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ Every edit returns a new template; ReviewRefused if the result would be invalid.
 column, counted from 0 in the template's order: ``region.0.bottom``, ``column.2.left``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, get_args

@@ -5,8 +5,6 @@ the field's own name, or if it is a filler of the format. Every other word (a ne
 unit) would be lost without a trace. Source: contract, ruling 27g.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches

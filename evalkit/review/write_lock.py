@@ -7,8 +7,6 @@ whole folder. It is held for milliseconds. If its holder dies, the operating sys
 output folder is in a bucket.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import AbstractContextManager
 

@@ -1,7 +1,5 @@
 """``python -m evalkit.samples SAMPLES OUTPUT``: check a run of the demo."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

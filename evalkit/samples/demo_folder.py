@@ -1,7 +1,5 @@
 """Writer of the demo folder: documents, answers, labels, expected decisions."""
 
-from __future__ import annotations
-
 import io
 import json
 import tomllib

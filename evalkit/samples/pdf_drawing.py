@@ -4,8 +4,6 @@ The same manuscript always gives the same bytes: no clock, no random file id, an
 viewers. Text that does not fit on its page raises an error and is never cut off.
 """
 
-from __future__ import annotations
-
 import io
 import random
 import re

@@ -6,8 +6,6 @@ opinions. Documents without a label are not reviewed, nor are the cases that are
 experts' names begin with ``simulated_``, and every figure that uses their reviews says so.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,14 +18,19 @@ from evalkit.core.clocks import utc_now
 from evalkit.errors import EvalkitError, ReviewRefused, UsageError
 from evalkit.issue import QuoteVerdict
 from evalkit.pipeline.supplied_labels import parse_typed_page_ranges, read_production_labels
-from evalkit.review.case_files import read_packet
-from evalkit.review.ground_truth import SIMULATED_PREFIX, ShownMachineAnswers
-from evalkit.review.index_rebuild import open_index
-from evalkit.review.kinds.classification import ClassificationCorrection
-from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket
-from evalkit.review.queue import list_pending_cases_worst_first
-from evalkit.review.submission import Submission
-from evalkit.review.submitter import ReviewSubmitter
+from evalkit.review import (
+    ADJUDICATION_SUFFIX,
+    SECOND_SUFFIX,
+    SIMULATED_PREFIX,
+    ClassificationCorrection,
+    ReviewSubmitter,
+    ShownMachineAnswers,
+    SMEPacket,
+    Submission,
+    list_pending_cases_worst_first,
+    open_index,
+    read_packet,
+)
 from evalkit.settings import Settings
 from evalkit.store import RESULTS_FOLDER, OutputFolder, open_output_folder
 

@@ -3,8 +3,6 @@
 The process inherits a bound socket and a minimal environment.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

@@ -6,8 +6,6 @@ its own process, so memory matters: modules that no page needs are not loaded, a
 would raise the thresholds after the first large image is freed and keep some 20 MB of images that are no longer used.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

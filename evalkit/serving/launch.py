@@ -4,8 +4,6 @@ Errors in options and settings are reported here, before large libraries are loa
 inherited by the server, so the printed address is right, and a browser that connects early only has to wait.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -3,8 +3,6 @@
 A logout, new code or restart ends a session at once.
 """
 
-from __future__ import annotations
-
 import math
 import secrets
 import time

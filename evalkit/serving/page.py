@@ -3,8 +3,6 @@
 This module imports no large libraries.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Mapping

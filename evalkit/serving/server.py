@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import signal
+import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -43,6 +44,7 @@ from evalkit.serving.kernel_manager import ReviewKernelManager
 from evalkit.serving.login_sessions import LoginSessions, LoginThrottle
 from evalkit.serving.page import read_log_format
 from evalkit.store import open_output_folder
+from evalkit.store.change_chain import has_unfinished_command
 
 if TYPE_CHECKING:
     import socket
@@ -100,6 +102,9 @@ def serve_notebook(
     server.is_hub_service = bool(url_prefix)
     server.initialize([])
     server.start()
+    if has_unfinished_command(output_folder):
+        server.log.error("The chain of changes lacks what was saved last, until the next run.")
+        sys.exit(1)
 
 
 class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types

@@ -4,8 +4,6 @@ Libraries log request URLs with queries, notebook cells, and exceptions whose me
 first line of a record is written, without URL queries; of an exception only its type and traceback locations.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import sys

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from evalkit.document_types import find_unknown_type_name
 from evalkit.errors import StoreError
 
 
@@ -43,10 +44,19 @@ StoredModel = TypeVar("StoredModel", bound=BaseModel)
 def parse_stored_record(
     record_type: type[StoredModel], stored_json: Mapping[str, Any], file_name: str, remedy: str
 ) -> StoredModel:
-    """Validate a file's JSON as a record; StoreError with ``remedy`` if it is invalid."""
+    """Validate a file's JSON as a record; StoreError with ``remedy`` if it is invalid.
+
+    If it names a document type that is not in force, the error says which.
+    """
     try:
         return record_type.model_validate(stored_json)
-    except ValidationError:
+    except ValidationError as error:
+        if type_name := find_unknown_type_name(error):
+            raise StoreError(
+                f"{file_name} names the document type {type_name}, which is not in force",
+                code="TYPES-MISSING",
+                remedy="Put its table back into the types file, name that with the setting types_file, and run again.",
+            ) from None
         # Without the cause: pydantic's message would quote the patient's document.
         raise StoreError(
             f"{file_name} lacks fields that such a file must have, or has invalid ones",

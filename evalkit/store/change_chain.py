@@ -97,6 +97,8 @@ _SILVER_PATTERN = re.compile(rb'"ground_truth_source": ?"AUTO_ACCEPTED"')
 _TIME_PATTERN = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 log = logging.getLogger(__name__)
+#: Writer of this process → sentence that says what the chain of a folder lacks.
+open_problems: dict[str, str] = {}
 
 
 class ChangeLink(StrictRecord):
@@ -229,6 +231,15 @@ class ChainState:
         """Time at which the run that has not finished began; empty if there is none."""
         return max(self.newest.link.writers.values(), default="") if self.newest else ""
 
+    def explains_no_new_file(self, name: str) -> bool:
+        """Return True if no unfinished writer can have written a file that is new.
+
+        Only a run writes records of runs, and the next run adopts those of an older evalkit.
+        """
+        writers = self.newest.link.writers if self.newest else {_NOBODY: ""}
+        is_about_run = name.startswith(f"{RUNS_FOLDER}/")
+        return not ((_NOBODY in writers or any(writers.values())) if is_about_run else writers)
+
 
 def read_chain(files: RecordedFiles) -> ChainState:
     """Read the whole chain. StoreError only if the folder cannot be read."""
@@ -260,6 +271,13 @@ def find_newest_number(files: RecordedFiles) -> int:
     """Return the number of the newest link; 0 if the folder has no chain."""
     stems = (PurePath(name).stem for name in files.list_json_files(CHANGES_FOLDER))
     return max((int(stem) for stem in stems if stem.isdecimal()), default=0)
+
+
+def has_unfinished_command(files: RecordedFiles) -> bool:
+    """Return True if a command that is no run announced changes and did not finish."""
+    number = find_newest_number(files)
+    writers = _read_link_or_blank(files, number).link.writers if number else {}
+    return any(not run_opened_at and writer != _NOBODY for writer, run_opened_at in writers.items())
 
 
 def is_link_unchanged(files: RecordedFiles, number: int, sha256: str) -> bool:
@@ -309,7 +327,7 @@ def compare_with_chain(files: RecordedFiles, state: ChainState, known_ids: Itera
             continue
         if recorded_digest == digest:
             comparison.recorded_count += 1
-        elif recorded_digest is None and state.newest and not state.newest.link.writers:
+        elif recorded_digest is None and state.explains_no_new_file(name):
             comparison.faults.append((name, "evalkit did not record that it wrote it"))
         elif recorded_digest in (None, _CHANGING) or (
             number <= state.run_link_number and is_newer(content, state.run_opened_at)
@@ -362,8 +380,11 @@ class ChangeRecorder:
         self._run_opened_at = ""
         self._scope_count = 0
         self._flushed_at = 0.0
-        #: Sentence that says what could not be recorded; empty if all is recorded.
-        self.problem = ""
+
+    @property
+    def problem(self) -> str:
+        """Sentence that says what could not be recorded; empty if all is recorded."""
+        return open_problems.get(self._writer_id, "")
 
     @contextmanager
     def hold_scope(self, *, is_run: bool = False) -> Iterator[None]:
@@ -448,10 +469,10 @@ class ChangeRecorder:
             what = (
                 f"{format_count(len(self._pending), 'change')} of files" if self._pending else "the end of the command"
             )
-            self.problem = f"The chain of changes lacks {what} until the next run: {error}"
+            open_problems[self._writer_id] = f"The chain of changes lacks {what} until the next run: {error}"
             log.warning("%s", self.problem)
             return
-        self.problem = ""
+        open_problems.pop(self._writer_id, None)
         self._recorded_in_run = set() if is_finished else self._recorded_in_run | self._pending.keys()
         self._announced = set() if is_finished else self._announced
         self._pending = {}

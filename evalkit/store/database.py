@@ -89,11 +89,24 @@ class Database:
             with self.open_autocommit_connection() as connection:
                 connection.exec_driver_sql("PRAGMA query_only=ON")
 
-    def check_integrity(self) -> None:
-        """Raise StoreError if the database file is damaged; a server checks its own."""
+    def check_rows(self) -> None:
+        """Raise StoreError if a table in the file is damaged; a server checks its own."""
         if not self._is_on_server:
             with self.open_autocommit_connection() as connection:
-                sqlite.check_integrity(connection)
+                sqlite.check_rows(connection)
+
+    def has_damaged_index(self, *tables: sa.Table) -> bool:
+        """Return True if searches in these tables of the file find other rows than they have."""
+        if self._is_on_server:
+            return False
+        with self.transaction() as connection:
+            return sqlite.has_damaged_index(connection, (table.name for table in tables))
+
+    def rewrite_search_indexes(self) -> None:
+        """Write what searches use again from the rows. StoreError."""
+        if not self._is_on_server:
+            with self.transaction() as connection:
+                connection.exec_driver_sql("REINDEX")
 
     @property
     def _is_on_server(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -51,6 +52,8 @@ _CASE_TABLES = (
     database_tables.replies,
     database_tables.queue_places,
 )
+#: The tables that are rebuilt from the files.
+_INDEX_TABLES = (database_tables.documents, database_tables.cases, database_tables.closings)
 #: In place of a case_id, the name of the chain of changes in the table of heads; no case has a slash in its name.
 CHANGES_HEAD_ID = f"{CHANGES_FOLDER}/"
 # PostgreSQL stores no NUL, and a facet must not contain the separator.
@@ -74,8 +77,12 @@ class OutputIndex:
         self.move_to_memory = self._database.move_to_memory
         #: Refuse changes of the copy in memory from now on.
         self.refuse_changes = self._database.refuse_changes
-        #: Raise StoreError if the database file is damaged.
-        self.check_integrity = self._database.check_integrity
+        #: Raise StoreError if a table in the database file is damaged.
+        self.check_rows = self._database.check_rows
+        #: Return True if searches for documents, cases or closings find other rows than there are.
+        self.has_damaged_index = partial(self._database.has_damaged_index, *_INDEX_TABLES)
+        #: Write what searches use again from the rows.
+        self.rewrite_search_indexes = self._database.rewrite_search_indexes
         self.case_list = CaseList(self._database)
         self.claims = CaseClaims(self._database, database_tables.claims, CaseClaim)
         self.drafts = StoredDrafts(self._database, database_tables.drafts, StoredDraft)

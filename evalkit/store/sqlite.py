@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import resource
 import shutil
 import sqlite3
 import stat
 import tempfile
+import time
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,10 +105,44 @@ def verify_database(root: Path, *, is_thorough: bool) -> None:
 
 def check_integrity(connection: sa.Connection) -> None:
     """Raise SQLAlchemyError if SQLite finds the database damaged."""
-    if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
-        error = sqlite3.DatabaseError("quick_check")
-        error.sqlite_errorname = "SQLITE_CORRUPT"
-        raise sa.exc.DatabaseError("quick_check", None, error)
+    check_rows(connection)
+    _raise_unless_ok(connection, "integrity_check(1)", _DAMAGED_INDEX)
+
+
+def check_rows(connection: sa.Connection) -> None:
+    """Raise SQLAlchemyError if a table is damaged; the entries of indexes are not checked."""
+    _raise_unless_ok(connection, "quick_check(1)", "SQLITE_CORRUPT")
+
+
+def _raise_unless_ok(connection: sa.Connection, pragma: str, error_name: str) -> None:
+    if connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one() != "ok":
+        error = sqlite3.DatabaseError(pragma)
+        error.sqlite_errorname = error_name
+        raise sa.exc.DatabaseError(pragma, None, error)
+
+
+def has_damaged_index(connection: sa.Connection, tables: Iterable[str]) -> bool:
+    """Return True if an index of these tables has other entries than its table.
+
+    Sums of row numbers and first letters are compared: SQLite's ``integrity_check`` takes several times as long.
+    """
+    connection.exec_driver_sql("BEGIN")  # from here on, nothing changes
+    for table in tables:
+        condition_by_index, sum_by_index = {}, {}
+        indexes = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ?"
+        for name, statement in connection.exec_driver_sql(indexes, (table,)).all():
+            column = connection.exec_driver_sql(f'PRAGMA index_info("{name}")').all()[0][2]
+            condition_by_index[name] = (re.findall(r" (WHERE .*)", statement or "") or ["WHERE 1"])[0]
+            sum_by_index[name] = f'sum((rowid % 997 + 1) * (ifnull(unicode("{column}"), 0) + 1))'
+        table_sums = (f"{sum_by_index[name]} FILTER ({condition})" for name, condition in condition_by_index.items())
+        of_rows = connection.exec_driver_sql(f"SELECT {', '.join(table_sums)} FROM {table} NOT INDEXED").one()  # noqa: S608 - names of our own tables
+        of_entries = (
+            connection.exec_driver_sql(f'SELECT {sum_by_index[name]} FROM {table} INDEXED BY "{name}" {condition}')  # noqa: S608
+            for name, condition in condition_by_index.items()
+        )
+        if any(entries.scalar_one() != rows for entries, rows in zip(of_entries, of_rows, strict=True)):
+            return True
+    return False
 
 
 def _is_regular_file(path: Path) -> bool:
@@ -219,8 +256,17 @@ def _publish_database_file(temp_path: Path, path: Path) -> None:
 
 
 def _enable_wal(engine: sa.Engine) -> None:
-    with engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+    """Switch to a write-ahead log; SQLite does not wait for another that switches too."""
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            with engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+            return
+        except sa.exc.OperationalError as error:
+            if getattr(error.orig, "sqlite_errorname", "") != "SQLITE_BUSY" or time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
 
 
 # ------------------------------------------------------------------------------------------------------------- errors
@@ -245,6 +291,7 @@ _DAMAGED_REMEDY = (
 )
 #: SQLite's names of errors that have several causes.
 _UNSPECIFIC_NAMES = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR")
+_DAMAGED_INDEX = "SQLITE_CORRUPT_INDEX"
 #: Free bytes below which a disk counts as full: SQLite's index of the write-ahead log takes as many.
 _NEEDED_BYTES = 64 * 1024
 _FAILURES = (
@@ -298,6 +345,12 @@ _FAILURES = (
     _Failure(
         "SQLITE_NOTADB", "STORE-DAMAGED", "it is not an SQLite database, or its beginning is damaged", _DAMAGED_REMEDY
     ),
+    _Failure(
+        _DAMAGED_INDEX,
+        "STORE-DAMAGED",
+        "its search index is damaged: entries do not agree with the rows",
+        "Run `evalkit reindex`: it writes the search index again from the rows, and nothing is lost. Check the disk.",
+    ),
     _Failure("SQLITE_CORRUPT", "STORE-DAMAGED", "it is damaged: SQLite's integrity check fails", _DAMAGED_REMEDY),
     _Failure(
         "SQLITE_BUSY",
@@ -344,6 +397,8 @@ def _name_failure(root: Path, error: BaseException) -> str:
     if name.startswith("SQLITE_CORRUPT"):
         try:
             verify_database(root, is_thorough=True)
+        except sa.exc.DatabaseError as found:
+            return getattr(found.orig, "sqlite_errorname", name)
         except (OSError, sa.exc.SQLAlchemyError, StoreError):
             return name
         return ""

@@ -19,6 +19,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -218,13 +220,13 @@ def run_commands(
         text=True,
         env=environment,
         cwd="/",
+        start_new_session=True,  # its forks are ended with it: they may hold a disk that is to be unmounted
     )
     assert process.stdin
     assert process.stdout
     answers: list[dict[str, Any]] = []
-    watchdog = threading.Timer(
-        seconds * len(commands) + STARTING_SECONDS, process.kill
-    )  # also for one that says nothing
+    end = partial(_end_session, process)
+    watchdog = threading.Timer(seconds * len(commands) + STARTING_SECONDS, end)  # also for one that says nothing
     watchdog.start()
     try:
         for line in process.stdout:
@@ -237,10 +239,15 @@ def run_commands(
                 answers.append(answer)
     finally:
         watchdog.cancel()
-        process.kill()
+        end()
         problem = process.communicate()[1]
     missing = {"status": -1, "content": None, "text": f"traceback: no answer {problem[-800:]}"}
     return answers + [{"command": command} | missing for command in commands[len(answers) :]]
+
+
+def _end_session(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def judge(
@@ -340,7 +347,10 @@ def measure_half(half: str, names: list[str] | None = None) -> Iterator[list[Att
             if obstacle := faults.find_obstacle(broken):
                 print(f"{broken.name}: skipped, {obstacle}", flush=True)
                 continue
-            yield measure_idea(broken, healthy)
+            try:
+                yield measure_idea(broken, healthy)
+            except subprocess.CalledProcessError as error:
+                print(f"{broken.name}: not built, {error}", flush=True)
 
 
 def main() -> None:

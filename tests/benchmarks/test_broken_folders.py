@@ -9,9 +9,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from benchmarks import broken_folders
 from benchmarks.first_contact.broken_folders import faults, sealed
@@ -224,6 +225,41 @@ def test_a_command_that_never_answers_is_ended(place, monkeypatch):
     monkeypatch.setattr(Scene, "wrap", lambda scene, command: [sys.executable, "-c", "input()"])
     (answer,) = broken_folders.run_commands(Scene(place), ["queue"], place, place, "before", 0)
     assert (answer["command"], answer["status"]) == ("queue", -1)
+
+
+FORK = """
+import os, pathlib, sys, time
+if child := os.fork():
+    pathlib.Path(sys.argv[1]).write_text(str(child))
+    sys.exit()
+os.closerange(0, 3)
+time.sleep(600)
+"""
+
+
+def test_what_a_command_forked_is_ended_with_it(place, monkeypatch):
+    monkeypatch.setattr(Scene, "wrap", lambda scene, _: [sys.executable, "-c", FORK, str(place / "child")])
+    broken_folders.run_commands(Scene(place), ["queue"], place, place, "before", 60)
+    child = int((place / "child").read_text())
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(child).wait(timeout=60)
+
+
+def test_a_state_that_cannot_be_built_is_passed_over(place, monkeypatch, capsys):
+    def build(*_):
+        raise subprocess.CalledProcessError(32, "mount")
+
+    ideas = faults.Ideas()
+    ideas("busy", "read-only", "", {}, moment="claim")(build)
+    monkeypatch.setattr(opened, "IDEAS", ideas)
+    monkeypatch.setattr(
+        broken_folders, "make_healthy_folder", lambda _: broken_folders.HealthyFolder(place, place / "samples", {})
+    )
+    (place / "samples").mkdir()
+    (place / "evalkit.sqlite").touch()
+    (place / "new").mkdir()
+    assert not list(broken_folders.measure_half("open"))
+    assert "busy: not built" in capsys.readouterr().out
 
 
 def test_answers_combine_with_the_words_of_the_refusal():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import subprocess
 import tempfile
 import threading
 import time
@@ -133,8 +134,12 @@ def run_rows(rows: Sequence[Attack], server: Server, client: Client) -> Iterator
     for row in rows:
         start = time.monotonic()
         with _measure_memory(server) as memory:
-            observation = row.run(client)
-        faults = find_faults(row, observation, client, memory["peak"])
+            try:
+                faults = find_faults(row, row.run(client), client, memory["peak"])
+            except subprocess.TimeoutExpired as error:
+                faults = [f"the server did not end within {error.timeout:.0f} s"]
+        if server.process.poll() is not None:
+            server.start(server.port)
         yield Outcome(row, faults, memory["peak"], time.monotonic() - start)
 
 

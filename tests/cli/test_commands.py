@@ -7,14 +7,18 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from commands import evalkit_command, evalkit_process
+from places import open_folder
 
+from evalkit.errors import StoreError
 from evalkit.pipeline import RunSummary
 from evalkit.review import SMEReviewHelper
+from evalkit.store.change_chain import ChangeRecorder, has_unfinished_command
 
 
 @pytest.mark.parametrize(
@@ -284,6 +288,29 @@ def test_logs_and_errors_hold_no_document_text_and_logs_no_names(samples: Path, 
     assert shown.returncode == 0
     assert secret not in shown.stderr + shown.stdout
     assert "fabricated_quote" not in shown.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["run", "{samples}/quest_cbc.pdf"], ["purge", "quest_cbc"], ["sample", "1"], ["reviewers", "add", "dr_lee"]],
+    ids=lambda words: words[0],
+)
+def test_a_chain_that_cannot_be_written_is_said_once(
+    demo_run: RunSummary, samples: Path, tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, output = ChangeRecorder._append, shutil.copytree(demo_run.output, tmp_path / "output")
+
+    def fail(recorder: ChangeRecorder, files: Mapping[str, str | None], **options: bool) -> None:
+        if options["is_finished"]:
+            raise StoreError("the disk is full", code="STORE-FULL", remedy="Make room.")
+        append(recorder, files, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ChangeRecorder, "_append", fail)
+        shown = evalkit_command(*(word.format(samples=samples) for word in words), "--output", output)
+    assert (shown.returncode, shown.stderr.count("The chain of changes lacks")) == (1, 1), shown.stderr
+    assert has_unfinished_command(open_folder(output)) == (words[0] == "reviewers")
+    assert evalkit_command("queue", "--output", output).returncode == 0
 
 
 def test_reindex_rebuilds_what_was_lost(samples: Path, tmp_path: Path) -> None:

@@ -440,7 +440,7 @@ def test_a_cut_export_leaves_the_one_before(output: Output, tmp_path: Path, monk
     place.mkdir()
     export_ground_truth(output.root, place / "f", file_format="folder")
     before = everything(place)
-    monkeypatch.setattr(dataset_folder, "render_data_card", lambda facts: 1 / 0)
+    monkeypatch.setattr(dataset_folder, "render_data_card", lambda **facts: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         export_ground_truth(output.root, place / "f", file_format="folder", silver=True)
     assert everything(place) == before

@@ -15,6 +15,7 @@ from evalkit.evaluation.review_yield import measure_review_yield
 from evalkit.evaluation.study import DocumentRecord, add_review_probabilities
 
 AGENT = labels(NOTE, (1, 2, NOTE), (3, 5, OTHER))
+MISSED = "of these with an error outside of the doubts, which the short form misses"
 DOUBTS = frozenset({"boundary:3"})
 
 
@@ -34,17 +35,18 @@ def test_minutes_are_counted_for_each_error_found() -> None:
         decided(f"wrong_{number}", wrong, seconds=180) for number in range(2)
     ]
     figures = measure_review_yield(study(*documents, document("accepted"), escalated_document("waiting")))
-    assert (figures.decided_count, figures.error_count) == (8, 2)
-    assert figures.precision.value == 0.25
-    assert figures.minutes_per_error.value == pytest.approx((6 + 6) / 2)
-    assert figures.minutes_per_error.low < 6 < figures.minutes_per_error.high
+    assert (figures["escalated documents decided"], figures["of these with an error found"]) == (8, 2)
+    assert figures["precision of escalation"].value == 0.25
+    minutes = figures["experts' minutes per error found"]
+    assert minutes.value == pytest.approx((6 + 6) / 2)
+    assert minutes.low < 6 < minutes.high
 
 
 def test_without_an_error_the_minutes_for_one_are_unknown() -> None:
     for documents in ([], [decided("right")], [decided("untimed", seconds=None)]):
         figures = measure_review_yield(study(*documents))
-        assert (figures.error_count, figures.minutes_per_error.value) == (0, None)
-        assert figures.minutes_per_error.high == math.inf
+        minutes = figures["experts' minutes per error found"]
+        assert (figures["of these with an error found"], minutes.value, minutes.high) == (0, None, math.inf)
 
 
 def test_the_report_shows_minutes_and_no_percentage() -> None:
@@ -75,15 +77,16 @@ def test_an_error_outside_of_the_doubts_is_one_that_the_short_form_misses(
     after: Any, doubts: set[str], is_missed: bool
 ) -> None:
     figures = measure_review_yield(study(decided("a", after, doubtful_parts=frozenset(doubts))))
-    assert (figures.shown_whole_count, figures.missed.value) == (1, float(is_missed))
+    assert (figures["drawn to be shown whole"], figures[MISSED].value) == (1, float(is_missed))
 
 
 def test_short_cases_and_opened_ones_say_nothing_about_what_is_missed() -> None:
     short = decided("short", doubtful_parts=DOUBTS, asks_only_doubts=True, is_short=True)
     opened = decided("opened", doubtful_parts=DOUBTS, asks_only_doubts=True)
     figures = measure_review_yield(study(short, opened, decided("whole")))
-    assert (figures.short_count, figures.opened_count, figures.shown_whole_count) == (1, 1, 0)
-    assert figures.missed.value is None
+    counts = ("asked only about the parts in doubt", "opened whole by their expert", "drawn to be shown whole")
+    assert [figures[name] for name in counts] == [1, 1, 0]
+    assert figures[MISSED].value is None
 
 
 def planned(doc_id: str, *, is_right: bool | None, **fields: Any) -> DocumentRecord:

@@ -8,7 +8,7 @@ import pytest
 from builders import document, page
 from extraction.reports import page_of
 
-from evalkit.documents.bundle import Block
+from evalkit.documents.bundle import Block, PackedWords
 from evalkit.extraction.clinical.clinical_reader import find_field_values, find_line_mentioning_field
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.field_template import get_field_template
@@ -282,6 +282,31 @@ def test_of_two_results_in_a_row_none_is_sure() -> None:
 def test_a_telephone_number_is_no_laboratory_result() -> None:
     report = ClinicalReport(document("Client service 555-0170\nFerritin 14 ng/mL (16-154)").pages)
     assert values("lab-report", "labValues", report) == {"Ferritin": "14 ng/mL (16-154)"}
+
+
+def test_signs_are_results_of_stains_beside_other_signs() -> None:
+    report = ClinicalReport(document("Immunohistochemistry: p40 +, CK5/6 +, TTF-1 -, synaptophysin -.").pages)
+    assert values("pathology", "ihcMarkers", report) == {
+        "p40": "positive",
+        "CK5/6": "positive",
+        "TTF-1": "negative",
+        "synaptophysin": "negative",
+    }
+
+
+def test_large_letters_name_the_institution() -> None:
+    page = page_of(
+        [("heading", "Klinikum Rosenfels"), ("paragraph", "Institute of Pathology"), ("paragraph", "Text " * 9)]
+    )
+    words = [(*word[:5], word[5] + 60) if word[1] <= 18 else word for word in page.words]
+    report = ClinicalReport([page.model_copy(update={"words": PackedWords(words)})])
+    assert values("pathology", "institution", report)[0] == "Klinikum Rosenfels"
+    assert values("pathology", "institution", ClinicalReport([page]))[0] == "Institute of Pathology"
+
+
+def test_a_department_beside_the_institution_is_no_part_of_its_name() -> None:
+    report = ClinicalReport(document("PINECREST MEMORIAL HOSPITAL      SURGICAL PATHOLOGY\nA polyp.").pages)
+    assert values("pathology", "institution", report)[0] == "PINECREST MEMORIAL HOSPITAL"
 
 
 def test_results_in_a_sentence() -> None:

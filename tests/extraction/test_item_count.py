@@ -272,9 +272,12 @@ def test_an_interval_with_its_unit_is_no_result() -> None:
     assert present == ["11.2", "19"]
 
 
-def test_a_result_after_another_result_is_counted() -> None:
-    (item,) = count("NEUTROPHILS\t61.0\t5002\t1500-7800\tcells/uL", "laboratory")
-    assert (item.name, item.state, item.role) == ("NEUTROPHILS", "5002", "present")
+def test_each_of_two_results_in_a_row_is_counted() -> None:
+    items = count("NEUTROPHILS\t61.0\t5002\t1500-7800\tcells/uL", "laboratory")
+    assert [(item.name, item.state, item.role) for item in items] == [
+        ("NEUTROPHILS", "61.0", "present"),
+        ("NEUTROPHILS", "5002", "present"),
+    ]
 
 
 def test_a_later_size_in_a_tables_row_is_a_former_one() -> None:
@@ -773,3 +776,9 @@ def test_a_stain_whose_next_test_is_awaited_is_doubted() -> None:
 def test_a_tumor_that_is_cut_through_doubts_a_free_margin() -> None:
     text = "Completely excised.\nThe tumour is cut through at the base."
     assert list_doubted(text, {"margins": "negative"}) == ["margins"]
+
+
+def test_cores_of_lower_grades_only_doubt_a_grade() -> None:
+    text = "Gleason score 4+4=8\nA\t3/6\t{}\t11 mm"
+    assert list_doubted(text.format("3+4=7"), {"grade": "Gleason 4+4=8"}) == ["grade"]
+    assert list_doubted(text.format("4+4=8"), {"grade": "Gleason 4+4=8"}) == []

@@ -20,11 +20,13 @@ from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.review import index_rebuild as rebuilding
 from evalkit.review.loaders import read_source_file_path
 from evalkit.store import (
+    CaseClaim,
     Deferral,
     OutputIndex,
     ReviewChainHead,
     StoredDraft,
     bundle_file_name,
+    check_and_describe_database,
     packet_file_name,
     result_file_name,
 )
@@ -59,6 +61,72 @@ def test_several_processes_read_what_one_does(desk: Workspace, monkeypatch: pyte
     monkeypatch.undo()
     assert rebuilding.reindex(open_folder(desk.root)) == (2, 5)
     assert (desk.index.list_cases_worst_first(), desk.index.list_documents(), desk.index.count_closed_cases()) == read
+
+
+def damage_index(root: Path, name: str, definition: str) -> None:
+    """Give an index the entries of another definition than it has."""
+    with closing(sqlite3.connect(root / "evalkit.sqlite", isolation_level=None)) as connection:
+        (statement,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+        connection.execute(f"DROP INDEX {name}")
+        connection.execute(definition)
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (statement, name))
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("ix_cases_listed", "standing, blocker DESC, major DESC, minor DESC, case_id, task) WHERE standing < 0"),
+        ("ix_cases_review_status", "review_status) WHERE case_id > 'case_1'"),
+        ("ix_cases_worst", "kind, blocker DESC, major DESC, minor DESC, case_id)"),
+    ],
+)
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_damaged_search_index_is_rebuilt(
+    desk: Workspace, caplog: pytest.LogCaptureFixture, name: str, columns: str, read_only: bool
+) -> None:
+    desk.index.claims.save(CaseClaim(CASES[1], "dr_grey", "tab", "2026-01-01", "2099-01-01"))
+    desk.index.close()
+    damage_index(desk.root, name, f"CREATE INDEX {name} ON cases ({columns}")
+    assert "its search index is damaged" in describe_fault(desk.root)
+    faults = verify_integrity(open_folder(desk.root)).faults
+    assert [fault.remedy for fault in faults if fault.file == "evalkit.sqlite"]
+    with caplog.at_level("WARNING"), rebuilding.open_index(open_folder(desk.root), read_only=read_only) as index:
+        assert [row["case_id"] for row in index.list_cases_worst_first("pending")] == CASES[1:]
+        assert index.case_list.count_by_status() == {"pending": 4, "completed": 1}
+        assert index.claims.find(CASES[1])
+    assert "the index was rebuilt from its rows" in caplog.text
+    assert ("its search index is damaged" in describe_fault(desk.root)) == read_only
+    rebuilding.reindex(open_folder(desk.root))
+    assert describe_fault(desk.root) == ""
+
+
+def describe_fault(root: Path) -> str:
+    try:
+        check_and_describe_database(open_folder(root))
+    except StoreError as error:
+        return error.message
+    return ""
+
+
+@pytest.mark.parametrize("limit", [2, 20_000])
+def test_an_index_behind_its_bucket_is_corrected(
+    bucket: str, limit: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rebuilding, "_MAX_LISTED_IN_BUCKET", limit)
+    desk = Workspace(bucket)
+    for doc_id in CASES[:4]:
+        desk.publish(Build.single("Genomic Report"), [Build.issue()], doc_id=doc_id)
+    desk.helper().save_review(CASES[0], corrected_dominant_type="Other")
+    desk.index.upsert_case({"case_id": CASES[0], "review_status": "pending"})
+    desk.index.review_heads.save(ReviewChainHead(CASES[0], 0, "of no review"))
+    desk.index.remove_cases(CASES[1])
+    desk.files.remove_file(packet_file_name(CASES[2]))
+    with caplog.at_level("WARNING"), rebuilding.open_index(open_folder(bucket)) as index:
+        waiting = {row["case_id"] for row in index.list_cases_worst_first("pending")}
+    expected = {CASES[1], CASES[3]} if limit > 2 else {CASES[0], CASES[2], CASES[3]}
+    assert waiting == expected
+    assert ("1 packet had no case in the index, 1 case had no packet" in caplog.text) == (limit > 2)
 
 
 def test_review_heads_are_rebuilt_and_never_reverted(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

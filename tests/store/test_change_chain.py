@@ -156,6 +156,19 @@ def test_an_added_file_is_named_unless_a_run_was_killed(tmp_path: Path) -> None:
     assert [name for name, _ in compare(tmp_path).faults] == ["results/c.json"]
 
 
+def test_an_added_run_is_named_though_another_command_was_killed(tmp_path: Path) -> None:
+    files = LocalOutputFolder(tmp_path)
+    with files.hold_run_lock():
+        files.write_json("runs/first/run.json", record())
+    LocalOutputFolder(tmp_path).changes.announce([ROSTER])
+    (tmp_path / "runs/invented").mkdir()
+    (tmp_path / "runs/invented/run.json").write_text("{}")
+    assert compare(tmp_path).faults == [("runs/invented/run.json", "evalkit did not record that it wrote it")]
+    with files.hold_run_lock():
+        files.write_json("runs/second/run.json", record())
+        assert compare(tmp_path).faults == []  # another run's record may just be written
+
+
 def test_a_killed_run_is_no_fault_and_is_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = LocalOutputFolder(tmp_path)
     with files.hold_run_lock():

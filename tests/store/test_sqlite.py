@@ -9,8 +9,10 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -91,6 +93,19 @@ def test_tables_of_another_program_are_left_alone(tmp_path: Path) -> None:
     for read_only in (False, True):
         with pytest.raises(StoreError, match="another program"):
             OutputIndex(open_folder(tmp_path), read_only=read_only)
+
+
+def test_opening_waits_for_a_writer_that_sqlite_does_not_wait_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_index(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / "evalkit.sqlite", isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode=DELETE")  # as an older evalkit left it
+        writer.execute("BEGIN IMMEDIATE")
+        clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: writer.execute("COMMIT"))
+        monkeypatch.setattr(sqlite, "time", clock)
+        open_index(tmp_path).close()
+        assert not writer.in_transaction
 
 
 def contents(output: Path) -> dict[str, bytes]:

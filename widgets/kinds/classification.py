@@ -11,11 +11,16 @@ from typing_extensions import override
 from evalkit.classification.schema import DocumentType, Segment, normalise_shares
 from evalkit.documents.patient_banner import PageRange, list_page_ranges_by_person
 from evalkit.errors import UsageError
-from evalkit.review.case import BoundaryDoubt, HighlightedPlace
-from evalkit.review.draft import Draft, ExpertQuote
-from evalkit.review.issue_context import IssueContext
-from evalkit.review.kinds.classification import BOUNDARY_CODES, ClassificationReviewCase
-from evalkit.review.plain_sentences import get_issue_answers
+from evalkit.review import (
+    BoundaryDoubt,
+    ClassificationReviewCase,
+    Draft,
+    ExpertQuote,
+    HighlightedPlace,
+    IssueContext,
+    get_issue_answers,
+)
+from evalkit.review.kinds.classification import BOUNDARY_CODES
 from widgets.boundary_strip import render_boundary_doubt
 from widgets.case_panel import PRESENCE_WORDS, CasePanel, choose_highlight_style, render_case, render_issue_context
 from widgets.kinds.controller import Action, CaseController, Message

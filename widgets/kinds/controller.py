@@ -1,15 +1,12 @@
 """Interfaces between workbench and kinds of case: ``CaseController`` and others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from evalkit.issue import PageBox
-from evalkit.review.case import HighlightedPlace, ReviewCase
-from evalkit.review.draft import Draft
+from evalkit.review import Draft, HighlightedPlace, ReviewCase
 from widgets.page_pane import PagePane
 from widgets.screen_widget import CasePanelWidget
 

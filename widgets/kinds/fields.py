@@ -7,10 +7,8 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from evalkit.errors import ReviewRefused, UsageError
-from evalkit.review.case import HighlightedPlace
-from evalkit.review.draft import Draft
+from evalkit.review import Draft, FieldReviewCase, HighlightedPlace
 from evalkit.review.field_answers import FieldTextCheck, check_field_text, split_entry_text
-from evalkit.review.kinds.extraction import FieldReviewCase
 from widgets.field_panel import (
     FieldPanel,
     build_form_ribbon,

@@ -6,9 +6,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from evalkit.review.case import HighlightedPlace
-from evalkit.review.draft import Draft
-from evalkit.review.kinds.statement_template import TemplateReviewCase
+from evalkit.review import Draft, HighlightedPlace, TemplateReviewCase
 from evalkit.review.template_editing import add_region_for_page_kind, apply_choice, rename_column_with_dependents
 from evalkit.statements.statement_template import StatementTemplate
 from widgets.kinds.controller import Action, CaseController, Message

@@ -5,8 +5,6 @@ types of the documents that carried them, never a line itself. Digits and months
 the same key on each page.
 """
 
-from __future__ import annotations
-
 import calendar
 import hmac
 import re

@@ -5,8 +5,6 @@ what they weigh, so that a person can see the reasons; the whole document is jud
 give no evidence of a type.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_right

@@ -6,8 +6,6 @@ with few training records is not favoured. ``training`` makes the file. A site's
 the letterheads that the site has seen.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -6,8 +6,6 @@ are the types combines both: summed over all ways to divide the file and to type
 probability of a new document at each page break.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ lines to fill in and the like. No list is shared with the lexicon, because the s
 lexicon's mistakes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

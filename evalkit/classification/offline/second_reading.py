@@ -5,8 +5,6 @@ probabilities of the embedded classifier (words) and of ``acts``, which share no
 for a person; the answer is not changed, and the models are asked all the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final

@@ -5,8 +5,6 @@ with certainty. So while a site has own types, the model names a type only for d
 title or words are those of a site's type (contract ruling 20).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache

@@ -8,8 +8,6 @@ group. Only terms that several groups share are kept, letters only and no names,
 The weights of boundaries are learned by ``tests/benchmarks/join_weights.py``.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Training set, fitting and calibration of the embedded model; ``weights.json``."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -4,8 +4,6 @@ The texts are invented. Of each, the file holds the type, the lexicon's features
 sorted vocabulary of the shipped weights, so that weights which have forgotten what they knew are noticed at any site. ``tests/benchmarks/guard.py`` writes the file.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from functools import cache

@@ -1,7 +1,5 @@
 """Labelled texts for training: reading from files, division into pages, variants."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

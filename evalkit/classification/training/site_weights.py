@@ -4,8 +4,6 @@ The shipped weights are the prior; a word's weight moves only if at least ``MIN_
 it, and a letterhead counts from as many. So no patient's words are in the weights, and letterheads are salted hashes.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

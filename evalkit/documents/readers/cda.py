@@ -1,7 +1,5 @@
 """Clinical documents in XML (C-CDA): their narrative, or the file inside."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -1,7 +1,5 @@
 """Word files (DOCX): all that is printed, from headers to notes."""
 
-from __future__ import annotations
-
 import base64
 import io
 import posixpath

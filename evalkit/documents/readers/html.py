@@ -1,7 +1,5 @@
 """HTML pages: exports of portals and of other programs."""
 
-from __future__ import annotations
-
 import re
 
 from evalkit.documents.charsets import decode_text

@@ -1,7 +1,5 @@
 """Pictures of pages: TIFF (faxes, scans of many pages), JPEG and PNG."""
 
-from __future__ import annotations
-
 import struct
 import warnings
 

@@ -1,7 +1,5 @@
 """Mails: headers and text; their attachments are documents of their own."""
 
-from __future__ import annotations
-
 import html
 
 from evalkit.documents.attachments import MAIL_SUFFIXES, has_mail_signature, parse_mail

@@ -1,7 +1,5 @@
 """Plain text: notes, and exports of laboratory systems with their columns."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 

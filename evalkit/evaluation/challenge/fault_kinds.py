@@ -4,8 +4,6 @@ Arithmetic can detect the structural kinds: inconsistent counts, pages, shares a
 boundaries; missing, repeated or shuffled pages; wrong evidence, misleading pages, and prompt injection.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Mapping, Sequence

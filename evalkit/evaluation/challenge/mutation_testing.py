@@ -13,8 +13,6 @@ system says that the answer is right. ``on_agent_failure`` is always ``escalate`
 No file is written, and no text of a document is reported: cases carry codes and counts only.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import random

@@ -4,8 +4,6 @@ This module shares neither code nor word lists with the verifier that compares q
 the document itself is rejected.
 """
 
-from __future__ import annotations
-
 import random
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence

@@ -28,14 +28,9 @@ from evalkit.evaluation.ground_truth_table import (
     read_folder_ground_truth,
 )
 from evalkit.evaluation.splitting import GroupingFeatures, split_documents
+from evalkit.review import CaseOpinions, GroundTruth, ReviewerRoster, get_base_case_id, open_index, read_bundle
 from evalkit.review.attention_checks.records import map_check_case_ids_by_doc_id
-from evalkit.review.ground_truth import GroundTruth
-from evalkit.review.index_rebuild import open_index
-from evalkit.review.loaders import read_bundle
-from evalkit.review.opinions import CaseOpinions
-from evalkit.review.packet import get_base_case_id
 from evalkit.review.queue import list_case_ids_with_packet
-from evalkit.review.roster import ReviewerRoster
 from evalkit.store import RESULTS_FOLDER, OutputFolder, result_file_name
 
 if TYPE_CHECKING:

@@ -1,7 +1,5 @@
 """Ground truth as CSV, safe to open in a spreadsheet."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from pathlib import Path

@@ -3,13 +3,11 @@
 ``datasets.load_dataset(folder)`` of Hugging Face opens it, with the parts and the types of the columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
 from evalkit.errors import StoreError
-from evalkit.evaluation.data_card import DataCardFacts, render_data_card
+from evalkit.evaluation.data_card import render_data_card
 from evalkit.evaluation.deidentify import measure_masked_medical_terms, measure_missed_planted_identifiers
 from evalkit.evaluation.exports.content import ExportContent, ExportDocument
 from evalkit.evaluation.exports.export_folder import replace_export_folder
@@ -48,24 +46,22 @@ def _render_card(
 ) -> str:
     options = content.options
     return render_data_card(
-        DataCardFacts(
-            level=options.level,
-            documents_by_split={
-                name: tuple(document.truth for document in documents) for name, documents in documents_by_part.items()
-            },
-            row_counts={name: len(rows) for name, rows in rows_by_part.items()},
-            column_descriptions={
-                name: (str(get_arrow_type(name)), meaning) for name, meaning in options.column_meanings.items()
-            },
-            unreadable_count=len(content.problems),
-            is_split=options.share_by_part is not None,
-            missed_identifiers=measure_missed_planted_identifiers(_PLANTED_SEED, _PLANTED_PER_KIND)
-            if options.deidentify
-            else None,
-            needless_masking=measure_masked_medical_terms(_iterate_sample_texts(content), content.folder_words)
-            if options.deidentify
-            else None,
-        )
+        level=options.level,
+        documents_by_split={
+            name: tuple(document.truth for document in documents) for name, documents in documents_by_part.items()
+        },
+        row_counts={name: len(rows) for name, rows in rows_by_part.items()},
+        column_descriptions={
+            name: (str(get_arrow_type(name)), meaning) for name, meaning in options.column_meanings.items()
+        },
+        unreadable_count=len(content.problems),
+        is_split=options.share_by_part is not None,
+        missed_identifiers=measure_missed_planted_identifiers(_PLANTED_SEED, _PLANTED_PER_KIND)
+        if options.deidentify
+        else None,
+        needless_masking=measure_masked_medical_terms(_iterate_sample_texts(content), content.folder_words)
+        if options.deidentify
+        else None,
     )
 
 

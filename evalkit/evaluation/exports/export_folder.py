@@ -3,8 +3,6 @@
 Only an earlier export is replaced.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Each segment is a document of its own with a PDF of its pages alone. Patients ha
 them, as the files do.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Iterator
@@ -27,17 +25,21 @@ from evalkit.evaluation.fhir.resources import BundleBuilder, FileRecord
 from evalkit.evaluation.fhir.subjects import FileSubjects, identify_subjects
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument
 from evalkit.evaluation.private_files import create_private_file
-from evalkit.review.case_files import read_numbered_reviews, read_packet
-from evalkit.review.ground_truth import (
-    SCHEMA_VERSION,
+from evalkit.review import (
+    ADJUDICATION_SUFFIX,
+    EXTRACTION_SUFFIX,
     FieldsGroundTruth,
     GroundTruth,
     GroundTruthRecord,
     Review,
+    SMEPacket,
     is_simulated_reviewer,
+    read_bundle,
+    read_packet,
+    read_result,
 )
-from evalkit.review.loaders import read_bundle, read_result
-from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SMEPacket
+from evalkit.review.case_files import read_numbered_reviews
+from evalkit.review.ground_truth import SCHEMA_VERSION
 from evalkit.review.review_plan import find_asked_part
 from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.store import GROUND_TRUTH_FOLDER, PATIENT_SALT_FILE, OutputFolder, parse_stored_record

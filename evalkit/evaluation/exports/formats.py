@@ -1,7 +1,5 @@
 """The table of export formats: another format is one module and one row here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Ground truth as JSON Lines: records per document, or rows per segment or page."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

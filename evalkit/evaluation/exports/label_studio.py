@@ -4,8 +4,6 @@ The program's answer is left out where the next expert must answer before seeing
 digits of the document's hash, never its name.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping
@@ -33,12 +31,8 @@ from evalkit.evaluation.label_studio.regions import (
     describe_answer,
 )
 from evalkit.evaluation.private_files import create_private_file
+from evalkit.review import CaseOpinions, GroundTruth, SegmentFlag, SMEPacket, compute_packet_digest, describe_issue
 from evalkit.review.case_files import read_answering_model_name, read_packet_bundle
-from evalkit.review.draft import SegmentFlag
-from evalkit.review.ground_truth import GroundTruth
-from evalkit.review.opinions import CaseOpinions
-from evalkit.review.packet import SMEPacket, compute_packet_digest
-from evalkit.review.plain_sentences import describe_issue
 from evalkit.review.shown_documents import load_shown_pdf
 
 _PAGE_DPI = 110

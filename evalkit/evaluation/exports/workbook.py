@@ -3,8 +3,6 @@
 Its sheets are queue, issues, fields, ground truth and report.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
@@ -21,10 +19,7 @@ from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.private_files import write_private_file
 from evalkit.evaluation.report import build_report
 from evalkit.evaluation.study import read_folder_study
-from evalkit.review.index_rebuild import open_index
-from evalkit.review.loaders import read_extractions, read_result
-from evalkit.review.plain_sentences import describe_issue
-from evalkit.review.queue import list_pending_cases_worst_first
+from evalkit.review import describe_issue, list_pending_cases_worst_first, open_index, read_extractions, read_result
 from evalkit.settings import Settings
 from evalkit.store import CASE_COLUMNS, EXTRACTIONS_FOLDER, RESULTS_FOLDER, OutputFolder
 

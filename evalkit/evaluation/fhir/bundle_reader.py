@@ -1,7 +1,5 @@
 """Ground truth read back from the folder of FHIR Bundles that an export wrote."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ servers store its resources one by one. Each is written under an identifier of i
 posting a Bundle again changes nothing and a newer one replaces what it corrects.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -27,9 +25,16 @@ from evalkit.evaluation.fhir import terms
 from evalkit.evaluation.fhir.structured_extension import encode_extension
 from evalkit.evaluation.fhir.subjects import FileSubjects
 from evalkit.extraction.extraction_schema import FieldValue
-from evalkit.review.field_answers import ExtractedFields, get_template_field_or_plain_text
-from evalkit.review.ground_truth import FieldsGroundTruth, GroundTruth, GroundTruthRecord, Review
-from evalkit.review.packet import ReviewStatus, SMEPacket
+from evalkit.review import (
+    ExtractedFields,
+    FieldsGroundTruth,
+    GroundTruth,
+    GroundTruthRecord,
+    Review,
+    SMEPacket,
+    get_template_field_or_plain_text,
+)
+from evalkit.review.packet import ReviewStatus
 
 _TASK_STATUS: dict[ReviewStatus, str] = {"in_review": "in-progress", "deferred": "on-hold"}
 _ACTIVITY_BY_SOURCE = {

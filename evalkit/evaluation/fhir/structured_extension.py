@@ -4,8 +4,6 @@ An object is an extension with an inner extension for each key, a list one with 
 FHIR type can hold (null, the empty text, an empty list or object) is a code.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from typing import Any

@@ -5,8 +5,6 @@ one only if a page of each shows the same person. An identifier is derived from 
 keys or a name.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Names in evalkit's FHIR resources: own systems, extensions, HL7's and IHE's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evalkit.core.loinc import Coding

@@ -4,8 +4,6 @@ What an annotator saw is not known, so a review lists no page and no issue as se
 the documents only where the annotation states them. Each answer is taken over, left out or refused by itself.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,17 +30,24 @@ from evalkit.evaluation.label_studio.regions import (
     list_flag_rows,
     parse_results,
 )
-from evalkit.review.case_files import read_packet
+from evalkit.review import (
+    SECOND_SUFFIX,
+    CaseOpinions,
+    ClassificationCorrection,
+    Review,
+    ReviewerRoster,
+    ReviewSubmitter,
+    ShownMachineAnswers,
+    SMEPacket,
+    Submission,
+    compute_packet_digest,
+    get_base_case_id,
+    open_index,
+    read_packet,
+)
 from evalkit.review.claiming import require_not_taken
 from evalkit.review.corrections import ClassificationPart
-from evalkit.review.ground_truth import ImportedAnswer, Review, ShownMachineAnswers
-from evalkit.review.index_rebuild import open_index
-from evalkit.review.kinds.classification import ClassificationCorrection
-from evalkit.review.opinions import CaseOpinions
-from evalkit.review.packet import SECOND_SUFFIX, SMEPacket, compute_packet_digest, get_base_case_id
-from evalkit.review.roster import ReviewerRoster
-from evalkit.review.submission import Submission
-from evalkit.review.submitter import ReviewSubmitter
+from evalkit.review.ground_truth import ImportedAnswer
 from evalkit.settings import Settings
 from evalkit.store import (
     OutputFolder,

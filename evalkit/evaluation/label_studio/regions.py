@@ -5,8 +5,6 @@ from 0. Each document is stated by the type that is chosen on its first page, so
 pages out. Boxes are percent of the page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise

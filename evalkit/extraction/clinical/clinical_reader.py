@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain, islice, pairwise
+from statistics import median
 
+from evalkit.documents.bundle import Page
 from evalkit.extraction.clinical.finding_values import (
     find_grade_spans,
     find_margin_spans,
@@ -39,11 +41,14 @@ from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportL
 from evalkit.extraction.clinical.variants import is_own_finding, read_genes, read_variants
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.patterns import get_pattern
+from evalkit.extraction.printed_rows import PrintedCell, PrintedPage
 from evalkit.extraction.value_grounding import has_day_first, normalise_on_page
 from evalkit.grounding.critical_terms import DifferenceKind
 from evalkit.grounding.omitted_context import find_omitted_context
 
 _MAX_MENTIONS_PER_LINE = 3
+#: Printed lines of a letterhead; its large letters are this many times as high as the text's.
+_LETTERHEAD_LINES, _LARGE_LETTERS = 8, 1.15
 #: Values of one field beyond this number are ignored, so that a hostile file cannot cost unlimited time.
 MAX_VALUES_PER_FIELD = 200
 
@@ -303,13 +308,17 @@ def _read_institution(
 ) -> Iterator[LocatedClinicalValue]:
     """Read the institution that wrote the report.
 
-    The performing laboratory comes first, then the letterhead, then other labels, which may name the sender. The second
-    pass searches all lines.
+    The performing laboratory comes first, then the letterhead, its largest letters first, then other labels, which may
+    name the sender. The second pass searches all lines.
     """
     yield from _read_labelled_institutions(field.labels, field, report)
+    pages = {page.page_num: PrintedPage(page) for page in report.pages}
+    yield from _find_largest_name(pages[report.pages[0].page_num])
     for line in (*(report.body_lines if is_second_pass else report.body_lines[:5]), *report.furniture_lines):
         if line.group not in ("history", "method"):
-            yield from _find_institution_names(line)
+            for row in pages[line.page.page_num].split_into_rows(line.start, line.end):
+                for cell in row:
+                    yield from _find_institution_names(line.page, cell)
     yield from _read_labelled_institutions(field.more_labels, field, report)
 
 
@@ -328,9 +337,20 @@ def _read_labelled_institutions(
             yield LocatedClinicalValue(line.page, position, position + len(words), SURE_CONFIDENCE)
 
 
-def _find_institution_names(line: ReportLine) -> Iterator[LocatedClinicalValue]:
-    """Find names of institutions in a line of a letterhead, without title and address."""
-    for match in re.finditer(r"[^\s|\t](?:(?!\s[-–|*•·]\s|\s{3}|[|\t]).)*", line.text):
+def _find_largest_name(page: PrintedPage) -> Iterator[LocatedClinicalValue]:
+    """Find the line of a letterhead that is printed in larger letters than the text."""
+    rows = page.split_into_rows(0, len(page.page.text))[:_LETTERHEAD_LINES]
+    heights = {word[0]: word[5] - word[3] for word in page.page.words}
+    largest = max(rows, key=lambda row: heights.get(row[0].start, 0), default=())
+    if largest and heights[largest[0].start] > _LARGE_LETTERS * median(heights.values()):
+        name = largest[0]
+        if not get_pattern("institution_never").search(name.text) and get_pattern("proper_name").fullmatch(name.text):
+            yield LocatedClinicalValue(page.page, name.start, name.end, LIKELY_CONFIDENCE)
+
+
+def _find_institution_names(page: Page, cell: PrintedCell) -> Iterator[LocatedClinicalValue]:
+    """Find names of institutions in a part of a letterhead, without title and address."""
+    for match in re.finditer(r"[^\s|](?:(?!\s[-–|*•·]\s|\s{3}|[|]).)*", cell.text):
         name = match.group().strip()
         if (
             4 <= len(name) <= 70
@@ -338,8 +358,8 @@ def _find_institution_names(line: ReportLine) -> Iterator[LocatedClinicalValue]:
             and get_pattern("institution_words").search(name)
             and not get_pattern("institution_never").search(name)
         ):
-            position = line.start + match.start()
-            yield LocatedClinicalValue(line.page, position, position + len(name), LIKELY_CONFIDENCE)
+            position = cell.start + match.start()
+            yield LocatedClinicalValue(page, position, position + len(name), LIKELY_CONFIDENCE)
 
 
 def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
@@ -392,7 +412,7 @@ def _find_date_label(line: ReportLine, start: int, end: int) -> str:
     header = next((cell.column_header for cell in line.cells if cell.start <= end < cell.end), "")
     text = header or get_pattern("label_break").split(line.page.text[max(start, end - 80) : end].rstrip())[-1]
     text = re.sub(r"^\W*\d\d?:\d\d\w*\W*", "", text)
-    return text.strip(" :.-–()").lower().replace("/time", "").replace(" and time", "")
+    return text.strip(" :.,-–()").lower().replace("/time", "").replace(" and time", "")
 
 
 def _is_date_label(text: str, label: str) -> bool:

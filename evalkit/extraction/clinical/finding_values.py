@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
+from evalkit.extraction.clinical.laboratory_tables import clean_test_name, read_laboratory_tables
 from evalkit.extraction.clinical.report_statements import (
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
@@ -328,7 +329,8 @@ def _find_marker_result(line: ReportLine, start: int, end: int, is_second_pass: 
         return None
     clause_end = get_pattern("sentence_end").search(text)
     clause = text[: clause_end.start()] if clause_end else text
-    result_text = clause.strip(" :=,-\t")
+    is_sign = re.fullmatch(r"\s*[-–]+[\s,;.]*", clause) and "+" in line.text
+    result_text = clause.strip(" :=,;.\t" if is_sign else " :=,-\t")
     result_text = re.sub(r"[\s,(]+(?:and|by|with)?[\s(]*$", "", result_text)
     if not result_text or normalise_marker_result(result_text) is None or len(result_text) > 120:
         return None
@@ -359,14 +361,15 @@ def _compile_marker_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 def read_lab_results(
     _field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    """Read laboratory results: in table rows, or in text with a reference range.
-
-    A value spans the row from the result to the last cell. In tables without a known header a row needs a unit and a
-    range; the second pass reads the others too.
-    """
+    """Read laboratory results: in tables, then in text with a unit or reference range."""
+    table_readings = list(read_laboratory_tables(report, is_second_pass))
+    yield from table_readings
     for line in report.finding_lines:
-        if line.kind == "row" and (row_readings := list(_read_lab_row(line, is_second_pass))):
-            yield from row_readings
+        if any(
+            reading.page is line.page and line.start <= start < line.end
+            for reading in table_readings
+            for start in (reading.start,)
+        ):
             continue
         entries = list(_iter_lab_entries(line.text.replace("\t", " ")))
         if line.kind == "row" and not (entries and "\t" not in line.text[: entries[0].start("value")]):
@@ -383,7 +386,7 @@ def read_lab_results(
             if not any(start <= match.start("value") < end for start, end in listed_spans)
         ]
         for match in [*entries, *others]:
-            name = _clean_test_name(match["name"])
+            name = clean_test_name(match["name"])
             is_no_test = get_pattern("no_test_name").search(match["name"])
             if name and not is_no_test and normalise_lab_result(match["value"]):
                 start, end = match.span("value")
@@ -399,55 +402,3 @@ def _iter_lab_entries(text: str) -> Iterator[re.Match[str]]:
             if match := get_pattern(pattern_name).fullmatch(entry, start):
                 yield match
                 break
-
-
-def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    cells = [cell for cell in line.cells if cell.text]
-    if not cells:
-        return
-    result_columns = [cell for cell in line.cells if get_pattern("result_column").match(cell.column_header)]
-    name_cell = next(
-        (
-            cell
-            for cell in cells
-            if cell not in result_columns and get_pattern("test_name_column").search(cell.column_header)
-        ),
-        cells[0],
-    )
-    if not re.match(r"(?:% ?)?[A-Za-z]", name_cell.text) or ":" in name_cell.text:
-        return
-    is_result_table = bool(result_columns) and bool(
-        get_pattern("test_name_column").search(name_cell.column_header) or not name_cell.column_header
-    )
-    result_cell = next(
-        (
-            cell
-            for cell in cells
-            if cell is not name_cell
-            and normalise_lab_result(cell.text)
-            and (
-                get_pattern("result_column").match(cell.column_header)
-                if is_result_table
-                else re.match(r"[<>≤≥]?\s*\d+(?:[.,]\d+)*(?!\S*\s*[-–]\s*\d)", cell.text)
-            )
-        ),
-        None,
-    )
-    if result_cell is None:
-        return
-    start, end = result_cell.start, cells[-1].end
-    # A number that becomes part of the name is a second result, such as a share beside a count: the range is of one of them.
-    row_match = get_pattern("lab_line").fullmatch(f"test {line.page.text[start:end]}")
-    is_whole_row = row_match is not None and row_match["name"] == "test"
-    if is_result_table or is_whole_row or is_second_pass:
-        confidence = SURE_CONFIDENCE if is_result_table else LIKELY_CONFIDENCE if is_whole_row else GUESSED_CONFIDENCE
-        yield LocatedClinicalValue(line.page, start, end, confidence, _clean_test_name(name_cell.text))
-
-
-def _clean_test_name(text: str) -> str:
-    name = re.sub(
-        r"(?i)^(?:(?:and|cbc|the|corrected)\s+)+|\s+(?:from|on|in) an? (?:new|fresh|second) .*",
-        "",
-        " ".join(text.split()),
-    )
-    return name.strip(" .,:;-")[:60]

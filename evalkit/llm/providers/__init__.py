@@ -3,8 +3,6 @@
 Each module has those of one protocol in its ``FAMILIES``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules

@@ -89,11 +89,13 @@ from evalkit.store import (
     RUNS_FOLDER,
     SAMPLE_DRAWS_FOLDER,
     SITE_WEIGHTS_FOLDER,
+    SQLITE_FILE,
     LocalOutputFolder,
     OutputFolder,
     OutputIndex,
     ReviewChainHead,
     bundle_file_name,
+    check_and_describe_database,
     event_file_name,
     ground_truth_file_name,
     kept_file_name,
@@ -573,6 +575,11 @@ def _check_runs(output_folder: OutputFolder, _folder: str) -> Iterator[Integrity
             yield from history.check_result(name)
 
 
+def _check_database(output_folder: OutputFolder, _file: str) -> tuple[()]:
+    check_and_describe_database(output_folder)
+    return ()
+
+
 def _check_permissions(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     """Tell what others can read of patients' data, or change."""
     if not isinstance(output_folder, LocalOutputFolder):
@@ -679,6 +686,7 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
     partial(_check_each, list_case_ids_with_packet, packet_file_name, _check_packet, is_locked=True),
     partial(_check_each, lambda _: _READERS, str, _read_records),
     partial(_check_each, lambda _: (RUNS_FOLDER,), str, _check_runs),
+    partial(_check_each, lambda _: (SQLITE_FILE,), str, _check_database),
     _check_no_symlinks,
     _check_permissions,
     partial(_check_each, lambda _: (PURGE_RECORDS_FOLDER,), str, _check_purge_records),

@@ -28,11 +28,8 @@ from evalkit.pipeline.purge.selection import assess_expiry
 from evalkit.pipeline.run_history import read_run_records, remove_from_record, save_run_record
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws
 from evalkit.pipeline.supplied_labels import read_stored_production_labels
-from evalkit.review.attention_checks import get_attention_check_file_name
-from evalkit.review.case_files import read_review
-from evalkit.review.ground_truth import hash_review_file, list_revisions
-from evalkit.review.index_rebuild import open_index
-from evalkit.review.write_lock import hold_case_write_lock
+from evalkit.review import get_attention_check_file_name, hold_case_write_lock, list_revisions, open_index, read_review
+from evalkit.review.ground_truth import hash_review_file
 from evalkit.store import (
     MOVED_SQLITE_FILE,
     PRODUCTION_LABELS_FILE,

@@ -12,10 +12,16 @@ from typing import Any
 
 from evalkit.core.grouping import group_pairs
 from evalkit.errors import NotFound, StoreError
-from evalkit.review.attention_checks import get_attention_check_file_name, map_check_case_ids_by_doc_id
-from evalkit.review.ground_truth import list_revisions
-from evalkit.review.kinds import find_case_kind, list_document_case_ids
-from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, get_base_case_id
+from evalkit.review import (
+    ADJUDICATION_SUFFIX,
+    SECOND_SUFFIX,
+    get_attention_check_file_name,
+    get_base_case_id,
+    list_document_case_ids,
+    list_revisions,
+)
+from evalkit.review.attention_checks import map_check_case_ids_by_doc_id
+from evalkit.review.kinds import find_case_kind
 from evalkit.store import (
     BUNDLES_FOLDER,
     EXTRACTIONS_FOLDER,

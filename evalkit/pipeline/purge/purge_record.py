@@ -1,7 +1,5 @@
 """Files of purges: a record of each, and the intent of the purge in progress."""
 
-from __future__ import annotations
-
 from evalkit.core.records import StrictRecord
 from evalkit.review.permissions import ReviewerRole
 from evalkit.store import (

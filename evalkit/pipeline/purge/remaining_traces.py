@@ -1,7 +1,5 @@
 """Report of a purge: what was removed, and what may still be about the document."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

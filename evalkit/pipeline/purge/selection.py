@@ -1,7 +1,5 @@
 """Selection of documents to purge or to keep out of runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,10 +14,8 @@ from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.pipeline.document_discovery import DiscoveredDocuments
 from evalkit.pipeline.purge.folder_contents import FolderContents, read_json_or_empty
 from evalkit.pipeline.purge.purge_record import PurgeRecord, is_purge_unfinished, read_intent, read_purge_records
-from evalkit.review.case_files import read_review
-from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision
-from evalkit.review.index_rebuild import open_index
-from evalkit.review.loaders import read_result
+from evalkit.review import Review, find_newest_revision, open_index, read_result, read_review
+from evalkit.review.ground_truth import derive_review_status
 from evalkit.store import (
     OutputFolder,
     bundle_file_name,

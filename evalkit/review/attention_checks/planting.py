@@ -5,8 +5,6 @@ arbiter would have accepted is not used, because such a case would not be in the
 Nothing is invented: quotes are on their pages, and the reasoning is the agent's own, with the types' names swapped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re

@@ -8,8 +8,6 @@ Source: threat image projection in airport screening: faults whose place is know
 attention can be measured (Cutler and Paddock, IEEE Carnahan Conference 2009).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Self

@@ -3,8 +3,6 @@
 To add a kind: one module here, one row in ``CASE_KINDS``, and its packet class in ``StoredPacket``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

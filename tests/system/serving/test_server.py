@@ -386,6 +386,18 @@ def test_a_server_ends_while_the_kernel_in_reserve_is_loading(tmp_path: Path) ->
     assert list(server.scratch.iterdir()) == []
 
 
+def test_a_server_ends_with_status_1_if_a_change_is_not_recorded(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    try:
+        assert server.client().get("/login").status_code == 200
+        open_folder(server.output).changes.announce(["reviewers.json"])  # by a page that ends before it is recorded
+    finally:
+        status = server.stop()
+    assert status == 1
+    assert "The chain of changes lacks what was saved last" in server.log
+    assert "Traceback" not in server.log
+
+
 def test_a_forged_identity_changes_nothing(server: Server) -> None:
     names = ("X-Reviewer", "X_Reviewer", "x_reviewer", "Remote-User", "X-Forwarded-User")
     forged = dict.fromkeys(names, "dr_kim")

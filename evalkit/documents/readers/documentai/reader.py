@@ -5,8 +5,6 @@ blank pages, accepts at most 15 pages and 20 MB in one call, and adds descriptio
 in chunks, and only words that are printed on a page become its text.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

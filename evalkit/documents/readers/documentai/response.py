@@ -5,8 +5,6 @@ pages, and contain descriptions that a model wrote. The PDF shows which words ar
 their order.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
