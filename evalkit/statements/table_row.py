@@ -231,7 +231,7 @@ class TableRow:
     def is_beside_label(self) -> bool:
         """True if the text begins too far right for a description: it is the label of an amount."""
         column, words = self.template.find_column("description"), self.words_by_column.get("description", ())
-        return bool(column and words) and words[0].box[0] - column.x[0] > MAX_TEXT_INDENT
+        return column is not None and bool(words) and words[0].box[0] - column.x[0] > MAX_TEXT_INDENT
 
     @property
     def has_date_after_amount(self) -> bool:
