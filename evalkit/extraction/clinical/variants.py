@@ -321,4 +321,7 @@ def is_own_finding(page: Page, start: int, end: int, *, include_general: bool = 
     before, after = extract_sentence_parts(page.text, start, end)
     sentence = before + page.text[start:end] + after
     is_general = get_pattern("variant_general").search(sentence)
-    return not get_pattern("variant_elsewhere").search(sentence) and (include_general or not is_general)
+    is_other = get_pattern("variant_elsewhere").search(sentence) or get_pattern("variant_not_found_before").search(
+        before
+    )
+    return not is_other and (include_general or not is_general)
