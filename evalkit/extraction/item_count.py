@@ -174,7 +174,7 @@ def _load_tables() -> _Tables:
             if "heading" not in row
         ],
         re.compile(
-            rf"^[ \t]*(?=[^\n:]{{3,60}}(?::|$))((?i:{known_headings})|[A-Z][A-Z /&()-]{{4,50}})[ \t]*(?::|\.?$)",
+            rf"^[ \t]*(?:\d{{1,2}}[.)]?[ \t]+)?(?=[^\n:]{{3,60}}(?::|$))((?i:{known_headings})|[A-Z][A-Z /&()-]{{4,50}})[ \t]*(?::|\.?$)",
             re.MULTILINE,
         ),
         [(role, re.compile(heading, re.IGNORECASE)) for role, heading in heading_rows],
