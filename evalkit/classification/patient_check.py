@@ -174,6 +174,7 @@ def _build_several_patients_issue(
 
 
 def _check_roster(persons: Sequence[FilePerson], roster_identity: tuple[Identifier, ...]) -> Iterator[Issue]:
+    expected_person = FilePerson([PagePatientIdentity(0, roster_identity, is_ocr_text=False)])
     for person in persons:
         comparisons = [
             (page, compare_persons(page.identifiers, roster_identity, is_ocr_text=page.is_ocr_text))
@@ -185,7 +186,7 @@ def _check_roster(persons: Sequence[FilePerson], roster_identity: tuple[Identifi
             (
                 (page, comparison)
                 for page, comparison in comparisons
-                if comparison.relation is SamePersonVerdict.DIFFERENT
+                if comparison.relation is SamePersonVerdict.DIFFERENT or expected_person.is_other_by_one_fact(page)
             ),
             None,
         )
@@ -196,7 +197,7 @@ def _check_roster(persons: Sequence[FilePerson], roster_identity: tuple[Identifi
         yield Issue.create(
             "V2",
             "V2-PATIENT-OTHER",
-            IssueSeverity.BLOCKER,
+            IssueSeverity.BLOCKER if comparison.relation is SamePersonVerdict.DIFFERENT else IssueSeverity.MAJOR,
             f"{pages[0].upper()}{pages[1:]} {'is' if len(person.pages) == 1 else 'are'} not about the patient whom the roster "
             f"names for this file: {_describe_differences(comparison)}",
             location="document",

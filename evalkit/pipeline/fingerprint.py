@@ -29,6 +29,7 @@ from evalkit.store import hash_canonical_json
 #: Tables that affect results and have no version number.
 _FURTHER_TABLES = (
     ("evalkit.classification.offline", "act_features.toml"),
+    ("evalkit.classification.offline", "text_genres.toml"),
     ("evalkit.classification", "judging.toml"),
     ("evalkit.llm", "answer_spellings.toml"),
     ("evalkit.documents", "furniture.toml"),

@@ -246,13 +246,14 @@ def judge_page(printed: PrintedPage, page: Page) -> list[str]:
     ]
 
 
-def measure_drawn_packets(count: int) -> None:
+def measure_drawn_packets(count: int, *, are_names_only: bool) -> None:
     """Print how many drawn packets V2 asks about, by the number of persons that their pages print."""
     asked, drawn = Counter(), Counter()
     nameless_texts = [text for text in examples() if not names_somebody(text.text)]
     for packet in draw_packets(nameless_texts, count, seed=DRAWN_SEED):
         answer = ClassificationOutput.model_validate(build_answer(packet.bundle, packet.truth))
-        codes = list_patient_codes(answer, packet.bundle)
+        bundle = strike_all_but_names(packet.bundle) if are_names_only else packet.bundle
+        codes = list_patient_codes(answer, bundle)
         kind = "several persons" if len({*packet.patients} - {""}) > 1 else "one person"
         drawn[kind] += 1
         asked[kind] += bool(codes)
@@ -266,7 +267,7 @@ def main() -> None:
     """Print for pages and for each kind of file how many of how many are right."""
     arguments = parse_arguments()
     if arguments.drawn:
-        measure_drawn_packets(arguments.drawn)
+        measure_drawn_packets(arguments.drawn, are_names_only=arguments.names_only)
         return
     counts_by_layout: dict[str, Counter[str]] = {}
     file_counts, right_counts = Counter(), Counter()

@@ -83,8 +83,17 @@ def has_said(outcome: ClassificationOutcome, segments: Sequence[tuple[int, int, 
 
 def try_look_alikes(half: str, *, as_fax: bool) -> Iterator[Trial]:
     """Each pair under the claimed type with true quotes, and by the embedded model."""
+    yield from _try_pairs("look_alikes", half, as_fax=as_fax)
+
+
+def try_nobodys_records(half: str, *, as_fax: bool) -> Iterator[Trial]:
+    """Messages about a report, research and prose, and their counterparts."""
+    yield from _try_pairs("nobodys_records", half, as_fax=as_fax)
+
+
+def _try_pairs(folder: str, half: str, *, as_fax: bool) -> Iterator[Trial]:
     medium = "fax" if as_fax else "text"
-    for row in read_rows("look_alikes", half):
+    for row in read_rows(folder, half):
         for side, truth in (("look_alike", "Other"), ("counterpart", row["claimed"])):
             bundle = read_paper(row["id"], row[side], as_fax=as_fax)
             span = (1, bundle.total_pages, row["claimed"])
@@ -363,6 +372,7 @@ def main() -> None:
     chosen = parser.parse_args()
     parts: dict[str, Callable[[], Iterator[Trial]]] = {
         "look-alikes": lambda: try_look_alikes(chosen.half, as_fax=chosen.fax),
+        "nobodys-records": lambda: try_nobodys_records(chosen.half, as_fax=chosen.fax),
         "cases": lambda: try_small_cases(chosen.half, as_fax=chosen.fax),
         "texts": try_labelled_texts,
         "packets": try_packets,

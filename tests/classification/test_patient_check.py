@@ -21,6 +21,8 @@ MARTIN = f"{LETTERHEAD}\nPatient: Martin Delacroix DOB: 11/02/1978 MRN: 9930157"
 NAMESAKE = f"{LETTERHEAD}\nPatient: Anna Kowalski DOB: 08/30/1983 MRN: 9930157"
 BABY = f"{LETTERHEAD}\nPatient: Baby Boy Kowalski DOB: 02/11/2026 MRN: 5550019"
 MISSPELT = f"{LETTERHEAD}\nPatient: Anna Kowalsky DOB: 03/14/1951"
+MARTIN_BY_NAME = f"{LETTERHEAD}\nPatient: Martin Delacroix"
+ANNA_BORN_LATER = f"{LETTERHEAD}\nPatient: Anna Kowalski DOB: 08/30/1983"
 STORY = "The heart is normal in size. No pleural effusion."
 SCHEDULE = "\n".join(
     f"{8 + row}:00 {name}  03/0{row + 1}/1961  follow-up"
@@ -61,8 +63,31 @@ def check(
         ([ANNA, BABY], [(1, 2)], [("V2-PATIENT-MIXED", "MAJOR", 2)]),
         ([ANNA, ANNA, MARTIN, ANNA], [(1, 4)], [("V2-PATIENT-MIXED", "BLOCKER", 3)]),
         ([ANNA, MARTIN], [(1, 1), (2, 2)], [("V2-PATIENT-SEVERAL", "MAJOR", 2)]),
+        ([ANNA, MARTIN_BY_NAME, ANNA], [(1, 3)], [("V2-PATIENT-MIXED", "MAJOR", 2)]),
+        ([MARTIN_BY_NAME, f"{LETTERHEAD}\nPatient: KOWALSKI ANNA M"], [(1, 2)], [("V2-PATIENT-MIXED", "MAJOR", 2)]),
+        ([ANNA, MARTIN_BY_NAME, MARTIN_BY_NAME], [(1, 1), (2, 3)], [("V2-PATIENT-SEVERAL", "MAJOR", 2)]),
+        (
+            [ANNA, "Lakeside Clinic\nPatient: Martin Delacroix\nMRN: LC-99310"],
+            [(1, 2)],
+            [("V2-PATIENT-MIXED", "MAJOR", 2)],
+        ),
+        ([f"{ANNA}\nAccession: S25-10442", f"{MARTIN_BY_NAME}\nAccession: S25-10442"], [(1, 2)], []),
+        ([MARTIN, f"{LETTERHEAD}\nPatient: Anna Delacroix"], [(1, 2)], []),
+        ([ANNA, f"{LETTERHEAD}\nPatient: Anne Delacroix"], [(1, 2)], []),
+        ([ANNA, ANNA_BORN_LATER], [(1, 1), (2, 2)], [("V2-PATIENT-SEVERAL", "MAJOR", 2)]),
+        ([ANNA, ANNA_BORN_LATER, ANNA], [(1, 3)], [("V2-PATIENT-MIXED", "MAJOR", 2)]),
+        ([ANNA, f"{ANNA_BORN_LATER} MRN: 4471920"], [(1, 2)], []),
+        ([ANNA, f"{LETTERHEAD}\nPatient: Anna Kowalski DOB: 03/14/1957"], [(1, 2)], []),
+        ([ANNA, f"{LETTERHEAD}\nPatient: Delacroix, M."], [(1, 2)], []),
+        ([ANNA, f"{LETTERHEAD}\nName: Baby Boy\nSex: M"], [(1, 2)], []),
+        ([ANNA, "Martin Delacroix is a 61-year-old man with a cough."], [(1, 2)], []),
         (
             [f"{ANNA}\nPage 1 of 2", f"{MARTIN}\nFINDINGS (continued)\nPage 2 of 2"],
+            [(1, 1), (2, 2)],
+            [("V2-PATIENT-MIXED", "BLOCKER", 2)],
+        ),
+        (
+            [f"{ANNA}\nElectronically signed by: R. Example MD", f"FINDINGS (continued): clear.\n{MARTIN}"],
             [(1, 1), (2, 2)],
             [("V2-PATIENT-MIXED", "BLOCKER", 2)],
         ),
@@ -97,6 +122,12 @@ def test_pages_of_somebody_else_than_the_roster_names() -> None:
     assert check([ANNA, STORY], [(1, 2)], build_roster("Kowalski, Anna", "1951-03-14")) == []
     (issue,) = check([MARTIN, STORY], [(1, 2)], build_roster("Kowalski, Anna", "1951-03-14"))
     assert (issue.code, issue.severity, issue.page) == ("V2-PATIENT-OTHER", "BLOCKER", 1)
+    for text in (MARTIN_BY_NAME, ANNA_BORN_LATER):
+        (issue,) = check([text], [(1, 1)], build_roster("Kowalski, Anna", "1951-03-14"))
+        assert (issue.code, issue.severity, issue.page) == ("V2-PATIENT-OTHER", "MAJOR", 1)
+    assert (
+        check([f"{LETTERHEAD}\nPatient: Anna Delacroix"], [(1, 1)], build_roster("Kowalski, Anna", "1951-03-14")) == []
+    )
 
 
 def test_no_issue_repeats_a_name_a_date_or_a_number() -> None:

@@ -1,8 +1,10 @@
 """Whose page and of when: found as data, compared by one form."""
 
 import time
+from itertools import zip_longest
 
 import pytest
+from documents.drawing import draw_together, first, lines
 
 from evalkit.documents.bundle import WordPosition
 from evalkit.documents.identity.page_identity import find_patient_identifiers
@@ -30,11 +32,188 @@ def of(text: str) -> dict[str, str]:
         ("Brookfield, WI 53005\nTelephone 555-0100", {}),
         ("Patient: Evergreen Mutual Insurance Company", {}),
         ("DOB: 02/30/1971", {}),
+        ("DOB: 02/20/1071", {}),
+        ("Patient: Resting Comfortably\nDOB: 03/22/1971", {"date_of_birth": "1971-03-22"}),
+        ("Re: Knee Pain\nDOB: 03/22/1971", {"date_of_birth": "1971-03-22"}),
+        ("Name: Metoprolol Tartrate\nDOB: 03/22/1971", {"date_of_birth": "1971-03-22"}),
         ("", {}),
     ],
 )  # fmt: skip
 def test_what_a_strip_says(text: str, found: dict[str, str]) -> None:
     assert of(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "MyHarbor Portal Access\tLog out\n"
+            "Welcome, Deborah Quigley\n"
+            "Viewing the record of: Tobias Quigley (son)\tDate of birth: 04/19/2014\n"
+            "Medical record number: 8812-4401\n"
+            "Test results\tMessages\tAppointments\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "QUIGLEY TOBIAS", "mrn": "88124401", "date_of_birth": "2014-04-19"},
+        ),
+        (
+            "SMITH, JOHN A Jr\t11/30/1948 M\n"
+            "MRN 00734412\tADM 02/14/2025\n"
+            "OPERATIVE NOTE\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "SMITH JOHN", "mrn": "00734412", "date_of_birth": "1948-11-30"},
+        ),
+        (
+            "Millbrook Orthopaedic Group\tBilling statement\n"
+            "Guarantor: Raymond Pickering\tGuarantor DOB: 01/05/1961\n"
+            "Guarantor account: 55120\n"
+            "Patient: Lucy Pickering\tDOB: 08/12/2009\n"
+            "Chart no: 227190\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "PICKERING LUCY", "mrn": "227190", "date_of_birth": "2009-08-12"},
+        ),
+        (
+            "ST AIDAN'S INFIRMARY - ADMISSION SHEET\n"
+            "NEXT OF KIN\tPATIENT\n"
+            "Mrs Moira Kettleby\tMr Alan Kettleby\n"
+            "Relationship: wife\n"
+            "Tel 01632 960144\tHospital no: K449203\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "KETTLEBY ALAN", "mrn": "K449203"},
+        ),
+        (
+            "Hospital Vall Serena - Informe de alta (translation)\n"
+            "Patient: María del Carmen Ibáñez Rueda\n"
+            "Date of birth: 03-11-1966\tRecord: HVS-220981\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "RUEDA MARIA", "mrn": "HVS220981", "date_of_birth": "1966-03-11"},
+        ),
+        (
+            "Patient name: Anne-Sophie Delacourt-Mbeki\tD.O.B.: 1979-12-02\n"
+            "Unit number: 61-44-09\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "MBEKI ANNE", "mrn": "614409", "date_of_birth": "1979-12-02"},
+        ),
+        (
+            "Pt: HOLLOWAY, GRETA M\tDOS: 05/06/1957\tMRN: 4409213\n"
+            "Date of service 02/11/2025\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "HOLLOWAY GRETA", "mrn": "4409213", "date_of_birth": "1957-05-06"},
+        ),
+        (
+            "Lakeview General Hospital\tMRN: LV-330291\n"
+            "Transferred from: Cedar Point Hospital, MRN there: CP-88120\n"
+            "Patient: Oswald Brandt\tDOB 9/9/1939\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "BRANDT OSWALD", "mrn": "LV330291", "date_of_birth": "1939-09-09"},
+        ),
+        (
+            "CONSENT FOR PROCEDURE\n"
+            "I, Yolanda Prewitt, born 03/03/1970, consent to colonoscopy.\n"
+            "Witness: Carla Stubbs\tDate: 02/02/2025\n"
+            "Interpreter: Samir Haddad\n"
+            "The heart is normal in size.",
+            {"patient": "PREWITT YOLANDA", "date_of_birth": "1970-03-03"},
+        ),
+        (
+            "Client: Ridgeway Family Practice\tPatient: OKONKWO,CHIDI\tSpecimen: 25-0119-4421\n"
+            "Physician: MARLOWE,INGRID\tDOB: 10/25/1988  Sex: M\tCollected: 01/19/2025\n"
+            "Acct: 77120\tPatient ID: RFP00912\tReported: 01/20/2025\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "OKONKWO CHIDI", "mrn": "RFP00912", "date_of_birth": "1988-10-25"},
+        ),
+        (
+            "Lindgren, Astrid (MRN 10045528) DOB: 05/17/1990\n"
+            "Encounter Date: 03/01/2025\n"
+            "Provider: Sauer, Jonas\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "LINDGREN ASTRID", "mrn": "10045528", "date_of_birth": "1990-05-17"},
+        ),
+        (
+            "GENETIC COUNSELING NOTE\n"
+            "Patient: Simone Arceneaux  DOB: 01/22/1985\n"
+            "Proband: Luc Arceneaux (brother), DOB 04/02/1981, MRN 90021\n"
+            "MRN: 4458120\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "ARCENEAUX SIMONE", "mrn": "4458120", "date_of_birth": "1985-01-22"},
+        ),
+        (
+            "EMERGENCY DEPARTMENT\n"
+            "Name: UNKNOWN MALE, TRAUMA FOXTROT\tMRN: T-99120\n"
+            "Brought in by: Officer Darren Cole\n"
+            "\n"
+            "The heart is normal in size.",
+            {"mrn": "T99120"},
+        ),
+        (
+            "NHI: ZAC5361\tSurname: TE RANGI\tGiven names: Hemi Wiremu\n"
+            "DOB: 2 Oct 1971\tGP: Dr L Faleafa\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "TE RANGI HEMI", "date_of_birth": "1971-10-02"},
+        ),
+        (
+            "Student: Jasper Lindholm\tGrade: 4\tDate of birth: 11/11/2015\n"
+            "Parent/Guardian: Kirsten Lindholm\tPhone: 555-010-2231\n"
+            "The heart is normal in size.",
+            {"patient": "LINDHOLM JASPER", "date_of_birth": "2015-11-11"},
+        ),
+        (
+            "The patient tolerated the procedure well.\n"
+            "No complications were noted.\n"
+            "Discharged home in stable condition.\n"
+            "Continue current medications.\n"
+            "Call with questions.\n"
+            "Return in six weeks.\n"
+            "Printed by: Rosalind Beck on 02/03/2025\n"
+            "Castellano, Vittorio | 03/19/1947 | 60023817 | Page 3 of 7\n"
+            "The heart is normal in size.",
+            {"patient": "CASTELLANO VITTORIO", "mrn": "60023817", "date_of_birth": "1947-03-19"},
+        ),
+        (
+            "Ms Geraldine Foxcroft\n"
+            "14 Weir Lane\n"
+            "Tolbury TB4 2LL\n"
+            "Dear Ms Foxcroft,\n"
+            "Your son Dominic Foxcroft (date of birth 21/05/2016, hospital number DF20931) was seen in our clinic.\n"
+            "The heart is normal in size.",
+            {"patient": "FOXCROFT DOMINIC", "mrn": "DF20931", "date_of_birth": "2016-05-21"},
+        ),
+        (
+            "Dept of Pathology\tCase: S25-01921\n"
+            "Submitted by: Conrad Ives MD\tPatient: Ives, Marguerite\n"
+            "Copy to: Ives, Conrad\tBorn: 12/24/1950 (74) F\n"
+            "\n"
+            "The heart is normal in size.",
+            {"patient": "IVES MARGUERITE", "date_of_birth": "1950-12-24"},
+        ),
+        (
+            "Patient Portal Access\n"
+            "Patient: Education Materials\n"
+            "Name: Portal Access\n"
+            "Patient Rights And Responsibilities\n"
+            "The heart is normal in size.",
+            {},
+        ),
+    ],
+)
+def test_only_the_patients_facts_of_a_page_are_read(text: str, found: dict[str, str]) -> None:
+    columns = zip_longest(*(row.split("\t") for row in text.split("\n")), fillvalue="")
+    page = first(
+        draw_together(*(lines(list(cells), x=48 + 185 * place, size=9) for place, cells in enumerate(columns)))
+    )
+    kinds = ("patient", "date_of_birth", "mrn")
+    assert {fact.kind: fact.normal for fact in page.identifiers if fact.kind in kinds} == found
 
 
 def test_one_patient_is_one_form_however_the_page_writes_it() -> None:

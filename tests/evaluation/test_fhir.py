@@ -372,6 +372,16 @@ def test_persons_of_one_file_are_kept_apart() -> None:
     assert first == again != other
 
 
+def test_page_with_another_name_alone_is_another_patients() -> None:
+    named = [("patient", "ROE JOHN")]
+    bundle = file_of("a", JANE, named, named, JANE, [("patient", "DOE JANE")])
+    first, other, again, *rest = find_all(bundle)
+    assert first != other == again
+    assert rest == [first, first]
+    subjects = identify_subjects([bundle], b"salt")[bundle.sha256]
+    assert subjects.list_pages_of_others(1, 5) == [2, 3]
+
+
 def test_two_persons_with_one_number_are_two_patients() -> None:
     """A wrong number on a form, or mother and child."""
     assert len(set(find_all(file_of("a", JANE), file_of("b", person("ROE JOHN", "1961-03-04", "4711"))))) == 2

@@ -228,6 +228,7 @@ def iter_classification_cases() -> Iterator[tuple[Json, DocumentBundle]]:
     yield one_segment(GENOMIC, 1, vendor_signals=["Quest Diagnostics"]), document("The variant was detected.")
     order = "Ordering physician: Dr. Lee\nTests ordered: BRCA1/2\nBill to: insurance\nICD-10: Z80.3\nPrior Authorization form"
     yield one_segment(GENOMIC, 1), document(order)
+    yield one_segment(GENOMIC, 1), document("From: the desk\nTo: the ward\nSubject: the result\nIt is in the chart.")
     yield one_segment(PATHOLOGY, 1), document(f"Requisition no. 88-120\nSURGICAL PATHOLOGY\n{PERFORMED[PATHOLOGY]}")
     yield one_segment(GENOMIC, 1, vendor_signals=["LabCorp"]), document("BRCAssure analysis")
     yield (

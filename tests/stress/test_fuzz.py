@@ -15,7 +15,7 @@ __all__ = ["patient_folder"]
 pytestmark = pytest.mark.stress
 
 
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("seed", range(1, 5))
 def test_every_kind_of_file_damaged_many_times(patient_folder: Path, tmp_path: Path, seed: int) -> None:
     table = fuzz(patient_folder, tmp_path, each=300, seed=seed)
     EVERY.take(table)

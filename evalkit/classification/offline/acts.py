@@ -39,6 +39,7 @@ from evalkit.classification.offline.second_opinion_types import (
     lower_ascii,
     measure_type_signs_on_pages,
 )
+from evalkit.classification.offline.text_genres import GenreMatch, find_text_genre
 from evalkit.classification.offline.type_scoring import (
     compute_term_weight,
     find_weighted_terms_and_unknown_words,
@@ -432,11 +433,17 @@ def find_act_issues(
 ) -> Iterator[Issue]:
     """Find segments that do not read like their type, or read like one but are Other.
 
-    V2-NO-ACT if the pages do not perform the type's act, V2-ACT-IN-OTHER if pages called Other perform an act.
+    V2-NO-ACT if the pages are nobody's record or do not perform the type's act, V2-ACT-IN-OTHER if pages called Other perform an act.
     """
     for segment in classification.segments:
-        reading = read_act_of_segment(segment, bundle, weights)
-        if segment.dominant_type is None or segment.dominant_type not in FIVE_TYPES or reading is None:
+        if segment.dominant_type is None or segment.dominant_type not in FIVE_TYPES:
+            continue
+        pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
+        if segment.dominant_type is not DocumentType.OTHER and (genre := find_text_genre(pages)):
+            yield _build_genre_issue(segment, segment.dominant_type, genre)
+            continue
+        reading = read_act_of_pages(pages, weights)
+        if reading is None:
             continue
         if reading.contradicts(segment.dominant_type, get_contained_types(segment)):
             is_other = segment.dominant_type is DocumentType.OTHER
@@ -445,6 +452,22 @@ def find_act_issues(
                 if is_other
                 else _build_no_act_issue(segment, segment.dominant_type, reading)
             )
+
+
+def _build_genre_issue(segment: Segment, claimed_type: DocumentType, genre: GenreMatch) -> Issue:
+    return Issue.create(
+        "V2",
+        NO_ACT_CODE,
+        IssueSeverity.MAJOR,
+        f"Segment {segment.segment_index} is called {claimed_type.value}, but the text {genre.description}",
+        location=f"segment {segment.segment_index} → dominant_type",
+        suggested_fix=f"Check whether the segment is a {claimed_type.value}",
+        segment_index=segment.segment_index,
+        document_type=claimed_type.value,
+        page=genre.page.page_num,
+        quote=genre.quote,
+        facts={"pages": segment.page_range_text, "sign": genre.description},
+    )
 
 
 def _build_act_in_other_issue(segment: Segment, reading: ActReading) -> Issue:

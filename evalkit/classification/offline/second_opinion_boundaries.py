@@ -293,7 +293,8 @@ def is_continuation_page_of_document(
     signs = [
         *_compare_pagination_marks(previous_pages[-1], page, total_pages),
         *_compare_page_heads(previous_pages, page),
-        *_compare_page_ends(previous_pages[-1], page),
+        # a signature ends no report whose next page says that it continues it
+        *(sign for sign in _compare_page_ends(previous_pages[-1], page) if sign.weight < 0),
     ]
     return (
         _sum_weights(signs) < BEGINNING_THRESHOLD

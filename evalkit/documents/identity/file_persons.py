@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import Identifier, Page, PageStatus
+from evalkit.documents.identity.person_name import PersonName, have_common_word, parse_person_name
 from evalkit.documents.identity.same_person import (
+    NUMBER_KINDS,
     PersonComparison,
     SamePersonVerdict,
     compare_persons,
@@ -35,6 +37,22 @@ class PagePatientIdentity:
         """True if the page identifies its patient without the help of other pages."""
         return len({identifier.kind for identifier in self.identifiers} & _STRONG_FACTS) > 1
 
+    @property
+    def name(self) -> PersonName | None:
+        """Patient's name on the page."""
+        return next((parse_person_name(fact.value) for fact in self.identifiers if fact.kind == "patient"), None)
+
+    @property
+    def has_full_name_in_field(self) -> bool:
+        """True if a label or strip names the patient, with family and given name written out."""
+        is_in_field = any(fact.kind == "patient" and fact.source != "running_text" for fact in self.identifiers)
+        return is_in_field and self.name is not None and self.name.is_full
+
+    @property
+    def numbers(self) -> frozenset[tuple[str, str]]:
+        """Kind and normal form of each number, also of a visit or a specimen."""
+        return frozenset((fact.kind, fact.normal) for fact in self.identifiers if fact.kind in NUMBER_KINDS)
+
 
 @dataclass
 class FilePerson:
@@ -56,16 +74,43 @@ class FilePerson:
 
         SAME comes before DIFFERENT, and DIFFERENT before CANNOT_TELL; then more agreeing facts decide.
         """
-        distinct_pages = {
-            tuple((identifier.kind, identifier.value) for identifier in own_page.identifiers): own_page
-            for own_page in self.pages
-        }
-        comparisons = [compare_page_patients(own_page, page) for own_page in distinct_pages.values()]
+        comparisons = [compare_page_patients(own_page, page) for own_page in self._list_distinct_pages()]
         return max(
             comparisons,
             key=lambda comparison: (-list(SamePersonVerdict).index(comparison.relation), len(comparison.agreeing)),
             default=PersonComparison(SamePersonVerdict.CANNOT_TELL),
         )
+
+    def is_other_by_one_fact(self, page: PagePatientIdentity) -> bool:
+        """Return True if a full name or a birth date alone shows that a page is about another person.
+
+        The page must have a full name in a field, as a page of this person has, and share no number with this person. No
+        word of a name may be in common; or else no birth date may be equal, even if misread.
+        """
+        own_pages = self._list_distinct_pages()
+        if (
+            page.is_ocr_text
+            or not page.has_full_name_in_field
+            or not any(own.has_full_name_in_field for own in own_pages)
+            or any(not own.numbers.isdisjoint(page.numbers) for own in own_pages)
+        ):
+            return False
+        comparisons = [compare_persons(own.identifiers, page.identifiers, is_ocr_text=True) for own in own_pages]
+        agreeing = {outcome.fact for comparison in comparisons for outcome in comparison.agreeing}
+        differing = [outcome.fact for comparison in comparisons for outcome in comparison.differing]
+        birth_date_count = sum(any(fact.kind == "date_of_birth" for fact in own.identifiers) for own in own_pages)
+        is_birth_date_unlike = 0 < birth_date_count == differing.count("birth date")
+        return agreeing.isdisjoint({"birth date", "record number"}) and (
+            is_birth_date_unlike
+            or not any(own.name and page.name and have_common_word(own.name, page.name) for own in own_pages)
+        )
+
+    def _list_distinct_pages(self) -> Collection[PagePatientIdentity]:
+        """List a page for each set of facts that this person's pages state."""
+        return {
+            tuple((identifier.kind, identifier.value) for identifier in own_page.identifiers): own_page
+            for own_page in self.pages
+        }.values()
 
 
 def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:
@@ -106,8 +151,8 @@ def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
     """Group pages with patient facts by person, in the order of first appearance.
 
     Only pages that identify their patient without other pages start groups (if there is no such page, all do). Every
-    other page joins the group with which most of its facts agree. Without such a group, it joins the group of the nearest
-    page before it (or else behind it), because nothing shows that it is another person's.
+    other page joins the group with which most of its facts agree. Without such a group, it starts one if its full name is
+    unlike all others; else it joins the group of the nearest page before it (or else behind it).
     """
     return _group_identities(map(get_page_patient_identity, pages))
 
@@ -123,7 +168,10 @@ def _group_identities(page_identities: Iterable[PagePatientIdentity | None]) -> 
         person.pages.append(identity)
     for identity in identities if strong_pages else ():
         if not identity.is_strong:
-            (_find_agreeing_person(persons, identity) or _find_nearest_person(persons, identity)).pages.append(identity)
+            person = _find_agreeing_person(persons, identity)
+            if person is None and all(other.is_other_by_one_fact(identity) for other in persons):
+                persons.append(person := FilePerson())
+            (person or _find_nearest_person(persons, identity)).pages.append(identity)
     for person in persons:
         person.pages.sort(key=lambda identity: identity.page_num)
     return sorted(persons, key=lambda person: person.pages[0].page_num)
@@ -202,7 +250,9 @@ def _find_same_or_likeliest_person(persons: Sequence[FilePerson], identity: Page
     open_comparisons = [
         (person, comparison)
         for person, comparison in comparisons
-        if comparison.relation is SamePersonVerdict.CANNOT_TELL and (comparison.agreeing or len(persons) == 1)
+        if comparison.relation is SamePersonVerdict.CANNOT_TELL
+        and (comparison.agreeing or len(persons) == 1)
+        and not person.is_other_by_one_fact(identity)
     ]
     return max(open_comparisons, key=lambda pair: _count_net_agreement(pair[1]), default=(None, None))[0]
 

@@ -23,6 +23,9 @@ _FEMALE, _MALE = (
     frozenset({"MR", "MASTER", "MALE", "MAN", "BOY", "M"}),
 )
 
+#: A date before this one is not a patient's birth date; a digit of it is misread.
+_EARLIEST_DATE = "1880"
+
 
 @cache
 def load_given_names() -> frozenset[str]:
@@ -57,6 +60,7 @@ def can_be_person_name(text: str) -> bool:
         or get_word_list_for_names("organisations").intersection(words)
         or any(map(str.isdigit, PATTERNS["misread_letter"].sub("", text)))
         or PATTERNS["camel_case"].search(text)
+        or ("," in text and len("".join(before_comma)) < 2)  # "I, Helen Marsh, consent"
         # "St. Brendan" is a hospital
         or (words[:1] in (["ST"], ["SAINT"]) and len(words) == 2 and "," not in text)
         or (len(before_comma) > 1 and before_comma[-1] in streets)
@@ -83,7 +87,7 @@ def normalise_identifier(kind: IdentifierKind, printed_value: str, *, is_ocr_tex
         written = parse_written_date(printed_value) or (
             parse_written_date(replace_letters_misread_for_digits(printed_value)) if is_ocr_text else None
         )
-        return written.iso if written else None
+        return written.iso if written and written.iso > _EARLIEST_DATE else None
     if kind == "sex":
         word = printed_value.upper()
         return "F" if word in _FEMALE else "M" if word in _MALE else "X" if word == "X" else None

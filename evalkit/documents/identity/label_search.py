@@ -176,7 +176,8 @@ def _compile_label_pattern(letters: str, *, is_ocr_text: bool) -> re.Pattern[str
 def compile_relative_words() -> re.Pattern[str]:
     """Return a pattern that finds words for relatives ("mother", "husband") in a text."""
     words = load_identity_words()["relatives"]["words"].split()
-    return re.compile(rf"\b(?:{'|'.join(words)})\b(?! (?:boy|girl)\b)", re.IGNORECASE)
+    # A letter to a relative tells of "your son".
+    return re.compile(rf"(?<!\byour )\b(?:{'|'.join(words)})\b(?! (?:boy|girl)\b)", re.IGNORECASE)
 
 
 def _tolerate_misreadings(pattern: str) -> str:
@@ -449,7 +450,8 @@ class LabelSearch:
         hit = self._hits[index]
         end = min(self._get_start_of_next_label(index), self._find_line_end(hit.start))
         rest = self._text[hit.end : end].strip(" :\t-/*")
-        return hit.is_at_cell_start and bool(PATTERNS["section_rest"].fullmatch(rest))
+        is_owner = index + 1 < len(self._hits) and self._is_owned_by_role(index + 1)
+        return hit.is_at_cell_start and not is_owner and bool(PATTERNS["section_rest"].fullmatch(rest))
 
     def _names_patient(self, hit: _LabelHit) -> bool:
         return self._text[hit.start : hit.start + 7].casefold() == "patient"
@@ -556,6 +558,16 @@ class LabelSearch:
     def _words_by_top(self) -> list[WordPosition]:
         return sorted(self._words, key=itemgetter(3))
 
+    def _is_in_organisation(self, position: int, end: int) -> bool:
+        """Return True if a label is in an organisation's name: "Lockyer Plains Hospital"."""
+        word = re.compile(r"\w+").match(self._text, position, end)
+        return (
+            word is not None
+            and self._text[position - 1] == " "
+            and not self._is_wide_gap(position - 1)
+            and word[0].upper() in get_word_list_for_names("organisations")
+        )
+
     def _count_read_values(self) -> int:
         return len(self._candidates) + len(self._name_parts)
 
@@ -599,7 +611,8 @@ class LabelSearch:
 
         If a single word follows the label "Name", it is the family name; the given name has another label.
         """
-        if place := self._match_name_at_start(start, end):
+        place = self._match_name_at_start(start, end)
+        if place and not self._is_in_organisation(end, self._find_line_end(end)):
             value_start, value_end = place
             if not hit.label.is_about_patient and not {" ", ","}.intersection(
                 self._text[value_start:value_end]

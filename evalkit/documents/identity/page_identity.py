@@ -192,7 +192,7 @@ class _IdentifierSearch(LabelSearch):
             (self._find_titled_names, False),
             (self._find_introduced_names, True),
         ):
-            if span := next(find_names(), None):
+            if span := next((span for span in find_names() if not self._is_in_anothers_section(span[0])), None):
                 self._add_candidate(
                     "patient",
                     span[0],
@@ -219,16 +219,6 @@ class _IdentifierSearch(LabelSearch):
                     next_label = self._find_next_label_start(start, end)
                     if next_label > start and not self._is_in_organisation(next_label, end):
                         yield from self._find_bare_names(start, next_label, require_comma_or_given_name=needs_proof)
-
-    def _is_in_organisation(self, position: int, end: int) -> bool:
-        """Return True if a label is in an organisation's name: "Lockyer Plains Hospital"."""
-        word = re.compile(r"\w+").match(self._text, position, end)
-        return (
-            word is not None
-            and self._text[position - 1] == " "
-            and not self._is_wide_gap(position - 1)
-            and word[0].upper() in get_word_list_for_names("organisations")
-        )
 
     def _list_zones_before_fact(self, fact: IdentifierCandidate) -> Iterator[tuple[int, int, bool]]:
         """Yield parts of the text before a fact that may be a name.

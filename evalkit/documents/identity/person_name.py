@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, partial
-from itertools import permutations
+from itertools import permutations, product
 
 from rapidfuzz.distance import OSA
 
@@ -63,6 +64,11 @@ class PersonName:
     def normal(self) -> str:
         """Family name and first given name, e.g. ``MARSH HELEN``."""
         return " ".join((*self.family_names, *self.given_names[:1]))
+
+    @property
+    def is_full(self) -> bool:
+        """True if at least two words are written out, apart from particles and "Baby Boy"."""
+        return len(_list_telling_words((*self.family_names, *self.given_names))) > 1
 
 
 #: Patterns of ``patterns.toml`` by name.
@@ -188,6 +194,17 @@ def have_same_family_other_given_name(left: PersonName, right: PersonName) -> bo
         NameAgreement.DIFFER,
         NameAgreement.UNCLEAR,
     )
+
+
+def have_common_word(left: PersonName, right: PersonName) -> bool:
+    """Return True if a word of one name may be a word of the other: misread, a nickname, or a former name."""
+    sides = [_list_telling_words((*name.given_names, *name.family_names, *name.former_names)) for name in (left, right)]
+    return any(_are_given_names_alike(left_word, right_word, True) for left_word, right_word in product(*sides))
+
+
+def _list_telling_words(words: Iterable[str]) -> list[str]:
+    empty_words = get_word_list_for_names("particles") | get_word_list_for_names("placeholders")
+    return [word for word in words if len(word) > 1 and word not in empty_words]
 
 
 def _join_in_every_order(name: PersonName) -> set[str]:

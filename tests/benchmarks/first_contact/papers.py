@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ HERE = Path(__file__).parent
 CACHE = ROOT / ".bench" / "first_contact"
 TIE = 0.01
 FONT_SIZE, LINE_HEIGHT, MARGIN = 9, 11.6, 46
+#: Characters that fit on a line; longer lines are wrapped.
+LINE_LENGTH = 95
 
 
 def read_rows(folder: str, half: str) -> list[dict[str, Any]]:
@@ -40,7 +43,8 @@ def draw_pages(pages: Sequence[str]) -> pymupdf.Document:
     for text in pages:
         page = document.new_page(width=612, height=792)
         writer = pymupdf.TextWriter(page.rect)
-        for number, line in enumerate(text.split("\n")):
+        lines = [part for line in text.split("\n") for part in textwrap.wrap(line, LINE_LENGTH) or [line]]
+        for number, line in enumerate(lines):
             if line.strip():
                 indent = len(line) - len(line.lstrip())
                 place = (MARGIN + indent * FONT_SIZE * 0.6, MARGIN + LINE_HEIGHT * number)
@@ -51,7 +55,8 @@ def draw_pages(pages: Sequence[str]) -> pymupdf.Document:
 
 def read_paper(name: str, pages: Sequence[str], *, as_fax: bool = False) -> DocumentBundle:
     """The bundle of the texts, printed and read again."""
-    key = hashlib.sha256(json.dumps([list(pages), as_fax]).encode()).hexdigest()[:24]
+    wrapped = [LINE_LENGTH] if any(len(line) > LINE_LENGTH for page in pages for line in page.split("\n")) else []
+    key = hashlib.sha256(json.dumps([list(pages), as_fax, *wrapped]).encode()).hexdigest()[:24]
     cached = CACHE / f"{key}.json"
     if cached.exists():
         return DocumentBundle.model_validate_json(cached.read_text("utf-8"))

@@ -1,0 +1,104 @@
+"""Genres of texts that are nobody's record: mails, articles, series of patients, text that repeats itself.
+
+A mail that quotes a report has the report's words, and an article has those of many reports, so that words alone call
+them a report. Contract ruling 20 b; the genres are the rows of ``text_genres.toml``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from evalkit.classification.findings import cut_quote_unless_identifying
+from evalkit.core.package_tables import load_package_table
+from evalkit.documents.bundle import Page
+from evalkit.documents.identity.file_persons import get_page_patient_identity
+
+_QUOTATION = re.compile(r'["“][^"“”]{12,}["”]')
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+#: A text repeats itself if it has its sentences more than this many times on average, weighted by their words.
+_MIN_REPETITIONS = 3
+#: Shorter sentences, such as results of several specimens, may repeat.
+_MIN_SENTENCE_WORDS = 3
+_REPETITION = "repeats the same sentences"
+
+
+class TextGenre(NamedTuple):
+    """Row of ``text_genres.toml``."""
+
+    description: str
+    """End of the sentence "The text …" about a text of the genre."""
+    min_matches: int
+    within_characters: int
+    patterns: tuple[re.Pattern[str], ...]
+    is_about_many: bool
+
+
+class GenreMatch(NamedTuple):
+    """Genre of some pages, and the page and the passage that show it."""
+
+    description: str
+    page: Page
+    quote: str | None
+    """None if the passage would identify the patient."""
+
+
+@cache
+def load_text_genres() -> tuple[TextGenre, ...]:
+    """Load ``text_genres.toml``; cached."""
+    return tuple(
+        TextGenre(
+            row["sign"],
+            row["min_matches"],
+            row.get("within_characters", sys.maxsize),
+            tuple(re.compile(expression, re.MULTILINE | re.IGNORECASE) for expression in row["expressions"]),
+            row.get("is_about_many", False),
+        )
+        for row in load_package_table("evalkit.classification.offline", "text_genres.toml")["genre"]
+    )
+
+
+def find_text_genre(pages: Sequence[Page]) -> GenreMatch | None:
+    """Find the genre that shows that some pages together are nobody's record; None if none does."""
+    own_texts = [_blank_quotations(page.text) for page in pages]
+    names_patient = any(map(get_page_patient_identity, pages))
+    for genre in load_text_genres():
+        if genre.is_about_many and names_patient:
+            continue
+        matches = list(_iter_first_matches(genre, own_texts))
+        if len(matches) >= genre.min_matches:
+            page_index, match = matches[0]
+            page = pages[page_index]
+            quote = cut_quote_unless_identifying(page, page.text, match.start(), match.end())
+            return GenreMatch(genre.description, page, quote)
+    return GenreMatch(_REPETITION, pages[0], None) if _is_repetitive(pages) else None
+
+
+def _blank_quotations(text: str) -> str:
+    """Replace what is quoted by spaces, so that positions stay equal."""
+    return _QUOTATION.sub(lambda quotation: " " * len(quotation[0]), text)
+
+
+def _iter_first_matches(genre: TextGenre, texts: Sequence[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield the first match of each of a genre's patterns, with the number of its text."""
+    ends, characters_left = [], genre.within_characters
+    for text in texts:
+        ends.append(min(len(text), characters_left))
+        characters_left -= ends[-1]
+    for pattern in genre.patterns:
+        for index, (text, end) in enumerate(zip(texts, ends, strict=True)):
+            if match := pattern.search(text, 0, end):
+                yield index, match
+                break
+
+
+def _is_repetitive(pages: Sequence[Page]) -> bool:
+    """Return True if the sentences of the pages stand there several times each, on average."""
+    text = " ".join(word for page in pages for word in page.text.split())
+    sentences = (tuple(sentence.casefold().split()) for sentence in _SENTENCE_END.split(text))
+    counts = Counter(words for words in sentences if len(words) >= _MIN_SENTENCE_WORDS)
+    return sum(map(len, counts)) * _MIN_REPETITIONS < sum(len(words) * count for words, count in counts.items())
