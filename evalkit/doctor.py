@@ -1,7 +1,5 @@
 """The checks of `evalkit doctor`: installation, settings, models, output folder."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -3,8 +3,6 @@
 Cells are formatted and escaped here, because they may hold text of documents; itables draws them, without a network.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from html import escape

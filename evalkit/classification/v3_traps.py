@@ -420,13 +420,20 @@ def _find_vendor_in_letterhead(vendor: RoutineVendorTrap, page: Page) -> str | N
     return next((line for line in letterhead if any(find_vendor_mentions(vendor, line))), None)
 
 
+def _iter_report_segments(
+    answer: ClassificationOutput, bundle: DocumentBundle
+) -> Iterator[tuple[Segment, DocumentType, list[Page]]]:
+    """Yield the segments called a report, with each such type and their pages."""
+    for segment, kind in iter_segment_primary_types(answer):
+        if kind in REPORT_TYPES:
+            yield segment, kind, list(bundle.iter_pages(segment.start_page, segment.end_page))
+
+
 def _check_order_form(
     order_form: OrderFormTrap, answer: ClassificationOutput, bundle: DocumentBundle
 ) -> Iterator[Finding]:
-    for segment, kind in iter_segment_primary_types(answer):
-        if kind not in REPORT_TYPES:
-            continue
-        for page in bundle.iter_pages(segment.start_page, segment.end_page):
+    for segment, kind, pages in _iter_report_segments(answer, bundle):
+        for page in pages:
             written_words = [written_word for word in order_form.words if (written_word := _find_phrase(page, word))]
             if len(written_words) >= order_form.at_least and _is_order(kind, [page]):
                 word_list = ", ".join(written_words[:4])
@@ -515,10 +522,8 @@ def _find_reported_words(kind: DocumentType, pages: Iterable[Page]) -> Iterator[
 
 
 def _check_quoted_report(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    for segment, kind in iter_segment_primary_types(answer):
-        if kind not in REPORT_TYPES:
-            continue
-        if quoted_place := _locate_quoted_report(kind, list(bundle.iter_pages(segment.start_page, segment.end_page))):
+    for segment, kind, pages in _iter_report_segments(answer, bundle):
+        if quoted_place := _locate_quoted_report(kind, pages):
             page, quote = quoted_place
             yield Finding(
                 reasoning="Somebody tells a patient's story and quotes a report; the report itself is elsewhere.",
@@ -534,10 +539,7 @@ def _check_quoted_report(answer: ClassificationOutput, bundle: DocumentBundle) -
 
 
 def _check_leaflet(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    for segment, kind in iter_segment_primary_types(answer):
-        if kind not in REPORT_TYPES:
-            continue
-        pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
+    for segment, kind, pages in _iter_report_segments(answer, bundle):
         if any(identifier.kind not in ("sex", "age") for page in pages for identifier in page.identifiers):
             continue
         reader_phrases = [

@@ -38,23 +38,19 @@ class Verifier(Protocol):
     @property
     def agent(self) -> Agent:
         """Name of the verifier, with which the codes and ids of its issues begin."""
-        ...
 
     def validate(
         self, classification: ClassificationOutput, bundle: DocumentBundle
     ) -> Sequence[Issue] | EvidenceAssessment:
         """Return the issues that rules find without a model."""
-        ...
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> Sequence[Question[Any]]:
         """Return the questions to a model about these pages; None: the whole document."""
-        ...
 
     def read(self, answers: Sequence[Answer[Any]]) -> Sequence[Issue]:
         """Convert the model's answers to issues."""
-        ...
 
 
 def create_shipped_verifiers(

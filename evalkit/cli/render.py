@@ -473,7 +473,7 @@ def render_challenge(challenge_outcome: MutationTestReport) -> Iterator[Printabl
 
 def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
     """Render decisions, types and documents that differ between two runs; accuracy."""
-    from evalkit.evaluation.run_comparison import convert_to_records
+    from evalkit.core.data_frames import convert_to_records
     from evalkit.evaluation.verifier_performance import ERROR_LEVELS
 
     yield comparison.headline

@@ -28,3 +28,12 @@ def build_frame(
     if output is not None:
         frame.attrs[OUTPUT_ATTRIBUTE] = str(output)
     return frame
+
+
+def convert_to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Convert a table to a list of dictionaries, with None for missing values."""
+    object_frame = frame.astype(object)
+    return [
+        {str(column_name): value for column_name, value in row.items()}
+        for row in object_frame.where(object_frame.notna(), None).to_dict("records")
+    ]

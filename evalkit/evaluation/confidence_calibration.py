@@ -5,19 +5,14 @@ more confident), and whether the answer was right.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.metrics import brier_score_loss
 
 from evalkit.evaluation.headline_estimates import score_agent_type
-from evalkit.evaluation.intervals import estimate_proportion
+from evalkit.evaluation.intervals import FloatArray, estimate_proportion
 from evalkit.evaluation.study import DocumentRecord, Study
-
-_FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 
 def tabulate_reliability(
@@ -25,15 +20,13 @@ def tabulate_reliability(
     correct: Sequence[bool],
     weights: Sequence[float] | None = None,
     bin_count: int = 10,
-    is_equal_mass: bool = False,
 ) -> pd.DataFrame:
     """Tabulate mean confidence and accuracy by confidence bin, one row per bin.
 
     Columns: ``low, high, n, confidence, accuracy, accuracy_low, accuracy_high``.
 
-    The bins have equal widths or, with ``is_equal_mass``, as equal numbers of documents as tied confidences allow. A
-    bin holds confidences above ``low`` and up to ``high`` (the first bin also 0); empty bins are left out. ``n`` counts
-    documents; ``confidence`` and ``accuracy`` are weighted means. ``accuracy_low`` and ``accuracy_high`` are the exact
+    The bins have equal widths. A bin holds confidences above ``low`` and up to ``high`` (the first bin also 0); empty
+    bins are left out. ``n`` counts documents; ``confidence`` and ``accuracy`` are weighted means. ``accuracy_low`` and ``accuracy_high`` are the exact
     95 % interval for the effective number of documents (the sum of the weights divided by the largest).
 
     Source: the binning is that of scikit-learn's ``calibration_curve``.
@@ -46,7 +39,7 @@ def tabulate_reliability(
     confidence_array, correct_array, weight_array = _convert_to_arrays(
         confidences, correct, weights, is_probability=True
     )
-    bin_edges = _compute_bin_edges(confidence_array, bin_count, is_equal_mass)
+    bin_edges = np.linspace(0.0, 1.0, bin_count + 1)
     bin_indices = np.searchsorted(bin_edges[1:-1], confidence_array)
     rows = []
     for bin_index in np.unique(bin_indices):
@@ -79,7 +72,8 @@ def compute_expected_calibration_error(
 ) -> float:
     """Compute the expected calibration error: mean |confidence - accuracy| over bins.
 
-    0 to 1, each bin weighted by its documents; NaN without documents. Source: Naeini, Cooper and Hauskrecht, AAAI 2015.
+    0 to 1, each bin weighted by its documents; with ``is_equal_mass``, bins have about as many documents each instead
+    of equal widths; NaN without documents. Source: Naeini, Cooper and Hauskrecht, AAAI 2015.
 
     >>> compute_expected_calibration_error([0.75, 0.75, 0.25], [True, True, False], bin_count=2)
     0.25
@@ -89,19 +83,12 @@ def compute_expected_calibration_error(
     )
     if not len(confidence_array):
         return float("nan")
-    bin_indices = np.searchsorted(
-        _compute_bin_edges(confidence_array, bin_count, is_equal_mass)[1:-1], confidence_array
-    )
+    inner_edges = np.linspace(0.0, 1.0, bin_count + 1)[1:-1]
+    if is_equal_mass:
+        inner_edges = np.quantile(confidence_array, inner_edges)
+    bin_indices = np.searchsorted(inner_edges, confidence_array)
     bin_gaps = np.bincount(bin_indices, weights=weight_array * (confidence_array - correct_array))
     return float(np.abs(bin_gaps).sum() / weight_array.sum())
-
-
-def _compute_bin_edges(confidences: _FloatArray, bin_count: int, is_equal_mass: bool) -> _FloatArray:
-    """Return the ``bin_count + 1`` edges of the bins, from 0 to 1."""
-    edges = np.linspace(0.0, 1.0, bin_count + 1)
-    if is_equal_mass and len(confidences):
-        edges[1:-1] = np.quantile(confidences, edges[1:-1])
-    return edges
 
 
 def compute_brier_score(
@@ -162,7 +149,7 @@ def tabulate_risk_coverage(
 
 def _convert_to_arrays(
     scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None, *, is_probability: bool = False
-) -> tuple[_FloatArray, _FloatArray, _FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     score_array, correct_array = np.asarray(scores, dtype=float), np.asarray(correct, dtype=float)
     weight_array = np.ones(len(score_array)) if weights is None else np.asarray(weights, dtype=float)
     if not len(score_array) == len(correct_array) == len(weight_array):
@@ -177,24 +164,12 @@ def _convert_to_arrays(
     return score_array, correct_array, weight_array
 
 
-@dataclass(frozen=True)
-class ConfidenceCalibration:
-    """Calibration of the agent's confidence, over documents with known true type."""
-
-    document_count: int
-    reliability_table: pd.DataFrame
-    """Per bin: ``low, high, n, confidence, accuracy, accuracy_low, accuracy_high``."""
-    risk_coverage_table: pd.DataFrame
-    """Columns ``threshold, coverage, risk, n``. For inspection only: do not choose a threshold from this table."""
-    calibration_error: float
-    brier_score: float
-
-
-def measure_confidence_calibration(study: Study) -> ConfidenceCalibration:
+def measure_confidence_calibration(study: Study) -> tuple[dict[str, float], pd.DataFrame, pd.DataFrame]:
     """Compare the confidence in the document type with whether the type is right.
 
-    Each reviewed document counts with its sampling weight; one whose confidence is missing or not within 0..1 is left
-    out.
+    Each document with a known true type counts with its sampling weight; one whose confidence is missing or not within
+    0..1 is left out. Returns the measures by name, and the tables of :func:`tabulate_reliability` and
+    :func:`tabulate_risk_coverage`: for inspection only, no threshold should be chosen from them.
     """
     usable_documents = [
         (document, correctness)
@@ -204,12 +179,15 @@ def measure_confidence_calibration(study: Study) -> ConfidenceCalibration:
     confidences = [_get_valid_confidence(document) or 0.0 for document, _ in usable_documents]
     correct = [correctness == 1 for _, correctness in usable_documents]
     weights = [document.sampling_weight for document, _ in usable_documents]
-    return ConfidenceCalibration(
-        len(usable_documents),
+    measures = {
+        "documents with truth and confidence": len(usable_documents),
+        "expected calibration error": compute_expected_calibration_error(confidences, correct, weights),
+        "Brier score": compute_brier_score(confidences, correct, weights),
+    }
+    return (
+        measures,
         tabulate_reliability(confidences, correct, weights),
         tabulate_risk_coverage(confidences, correct, weights),
-        compute_expected_calibration_error(confidences, correct, weights),
-        compute_brier_score(confidences, correct, weights),
     )
 
 

@@ -16,12 +16,10 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-import tomllib
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib.resources import files
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +29,7 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.vendors import load_vendors
 from evalkit.core.document_cache import cache_document_text
 from evalkit.core.grouping import group_by
+from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.readers import SUFFIXES
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument
@@ -43,13 +42,9 @@ if TYPE_CHECKING:
 # --- what identifiers look like -------------------------------------------------------------------------------------
 
 
-@cache
-def _load_table(file_name: str) -> dict[str, Any]:
-    return tomllib.loads((files("evalkit.evaluation") / file_name).read_text("utf-8"))
-
-
+_TABLES = load_package_table("evalkit.evaluation", "identifiers.toml")
 _FORMS = {
-    **_load_table("identifiers.toml")["forms"],
+    **_TABLES["forms"],
     "file_suffix": f"(?:{'|'.join(map(re.escape, SUFFIXES))})",
 }
 
@@ -60,19 +55,16 @@ def _expand_forms(pattern: str | Sequence[str]) -> str:
 
 
 _MASK_PATTERNS = tuple(
-    (mask, re.compile(_expand_forms(pattern), re.IGNORECASE))
-    for mask, pattern in _load_table("identifiers.toml")["masks"]["rows"]
+    (mask, re.compile(_expand_forms(pattern), re.IGNORECASE)) for mask, pattern in _TABLES["masks"]["rows"]
 )
 _DEGREE = _expand_forms("(?&degree)")
 _PARTICLES_BEFORE_NAME = re.compile(_expand_forms(r"(?<!\w)(?:(?&name_particles))\Z"), re.IGNORECASE)
 #: Patterns of medical terms by kind.
 _MEDICAL_TERM_PATTERNS = {
-    kind: re.compile(_expand_forms(pattern), re.IGNORECASE)
-    for kind, pattern in _load_table("identifiers.toml")["medical_terms"].items()
+    kind: re.compile(_expand_forms(pattern), re.IGNORECASE) for kind, pattern in _TABLES["medical_terms"].items()
 }
 _NON_NAME_WORDS, _FILE_NAME_WORDS, _WORDS_THAT_ARE_ALSO_NAMES = (
-    frozenset(_load_table("identifiers.toml")["words"][name].split())
-    for name in ("non_names", "file_names", "also_names")
+    frozenset(_TABLES["words"][name].split()) for name in ("non_names", "file_names", "also_names")
 )
 #: Words with a typical medical or technical ending ("-ectomy", "-graphy"), which are no names.
 _TERM_SUFFIX_PATTERN = re.compile(r"\w{3,}(?:tions?|logy|graphy|scopy|ectomy|ical|ated|ized)")
@@ -500,7 +492,7 @@ def measure_missed_planted_identifiers(seed: int, count_per_kind: int) -> pd.Dat
     import pandas as pd
 
     rows = []
-    for kind in _load_table("planted.toml")["sentences"]:
+    for kind in load_package_table("evalkit.evaluation", "planted.toml")["sentences"]:
         rng = random.Random(f"{seed}:{kind}")  # noqa: S311 - examples, no secrets
         missed_count = sum(_is_any_word_left_after_masking(*_create_example(kind, rng)) for _ in range(count_per_kind))
         rows.append(
@@ -517,9 +509,9 @@ def measure_missed_planted_identifiers(seed: int, count_per_kind: int) -> pd.Dat
 
 def _create_example(kind: str, rng: random.Random) -> tuple[list[str], str]:
     """Create page texts, and the planted identifier as written on the last page."""
-    words = _load_table("planted.toml")["words"]
-    identifier = _fill_template(rng.choice(_load_table("planted.toml")["values"][kind]), words, rng)
-    sentence = rng.choice(_load_table("planted.toml")["sentences"][kind])
+    planted = load_package_table("evalkit.evaluation", "planted.toml")
+    identifier = _fill_template(rng.choice(planted["values"][kind]), planted["words"], rng)
+    sentence = rng.choice(planted["sentences"][kind])
     *_, last_part = identifier.split(" ", 1)
     substitutions = {"value": identifier, "other": last_part, "OTHER": last_part.upper()}
     pages = [page.format(**substitutions) for page in sentence.split("|")]

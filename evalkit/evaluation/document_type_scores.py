@@ -24,6 +24,7 @@ from evalkit.evaluation.intervals import (
     BOOTSTRAP_SEED,
     Estimate,
     FloatArray,
+    Quantity,
     RowNumbers,
     estimate_by_bootstrap,
     estimate_ratio,
@@ -54,29 +55,12 @@ class TypeScores:
     f1: Estimate
 
 
-@dataclass(frozen=True)
-class DocumentTypeMetrics:
-    """Accuracy and F1 over all document types, and the scores of each type."""
+def score_document_types(study: Study) -> tuple[dict[str, tuple[Estimate, float]], list[TypeScores], pd.DataFrame]:
+    """Score the program's document types against the types that experts vouched for.
 
-    document_count: int
-    confusion_table: pd.DataFrame
-    """Number of reviewed documents by true type (rows) and the program's type (columns), unweighted."""
-    accuracy: Estimate
-    reviewed_accuracy: float
-    """Unweighted accuracy of the reviewed documents; NaN without any."""
-    macro_f1: Estimate
-    """Mean F1 over the types that occur."""
-    reviewed_macro_f1: float
-    """Unweighted macro-F1 of the reviewed documents; NaN without any."""
-    kappa: Estimate
-    """Cohen's kappa of the program's and the true types."""
-    reviewed_kappa: float
-    """Unweighted kappa of the reviewed documents; NaN if undefined."""
-    type_scores: tuple[TypeScores, ...]
-
-
-def score_document_types(study: Study) -> DocumentTypeMetrics:
-    """Score the program's document types against the types that experts vouched for."""
+    Returns the measures over all types by name, each with its unweighted value for the reviewed documents (NaN without
+    any); the scores of each type; and the number of reviewed documents by true type (rows) and the program's (columns).
+    """
     labelled_documents = [
         (
             candidate.truth.labels.dominant_type or "",
@@ -109,46 +93,51 @@ def score_document_types(study: Study) -> DocumentTypeMetrics:
         scores = 2 * right_counts[class_sums > 0] / class_sums[class_sums > 0]
         return fmean(scores) if len(scores) else math.nan
 
-    return DocumentTypeMetrics(
-        len(labelled_documents),
-        tabulate_confusion(true_types, predicted_types, type_names),
-        estimate_ratio(is_right_type.sum(axis=1, dtype=float), np.ones(len(labelled_documents)), weights),
-        compute_accuracy(true_types, predicted_types),
-        estimate_by_bootstrap(
-            compute_row_macro_f1,
-            len(labelled_documents),
-            seed=BOOTSTRAP_SEED,
-            repeats=BOOTSTRAP_REPEATS,
-            weights=weights,
+    measures = {
+        "accuracy": (
+            estimate_ratio(is_right_type.sum(axis=1, dtype=float), np.ones(len(labelled_documents)), weights),
+            compute_accuracy(true_types, predicted_types),
         ),
-        compute_macro_f1(true_types, predicted_types),
-        estimate_cohen_kappa(true_types, predicted_types, weights),
-        compute_cohen_kappa(true_types, predicted_types),
-        tuple(
-            score_type(
-                type_name, is_true_type[:, index].astype(float), is_predicted_type[:, index].astype(float), weights
-            )
-            for index, type_name in enumerate(type_names)
+        "macro F1": (
+            estimate_by_bootstrap(
+                compute_row_macro_f1,
+                len(labelled_documents),
+                seed=BOOTSTRAP_SEED,
+                repeats=BOOTSTRAP_REPEATS,
+                weights=weights,
+            ),
+            compute_macro_f1(true_types, predicted_types),
         ),
-    )
+        "Cohen's kappa of the program and the truth": (
+            estimate_cohen_kappa(true_types, predicted_types, weights),
+            compute_cohen_kappa(true_types, predicted_types),
+        ),
+    }
+    type_scores = [
+        score_type(type_name, is_true_type[:, index].astype(float), is_predicted_type[:, index].astype(float), weights)
+        for index, type_name in enumerate(type_names)
+    ]
+    return measures, type_scores, tabulate_confusion(true_types, predicted_types, type_names)
 
 
 def estimate_cohen_kappa(
     first_types: Sequence[str | None], second_types: Sequence[str | None], weights: Sequence[float] | None = None
-) -> Estimate:
+) -> Quantity:
     """Estimate Cohen's kappa of two answers by bootstrap over their common cases.
 
     >>> [round(number, 2) for number in estimate_cohen_kappa(["Note", "Other"] * 20, ["Note", "Other"] * 19 + ["Note"] * 2)[:3]]
     [0.95, 0.72, 1.0]
     """
     first, second = np.array(first_types, dtype=object), np.array(second_types, dtype=object)
-    return estimate_by_bootstrap(
-        lambda rows: compute_cohen_kappa(first[rows].tolist(), second[rows].tolist()),
-        len(first),
-        seed=BOOTSTRAP_SEED,
-        repeats=_KAPPA_REPEATS,
-        weights=weights,
-        value_range=(-1.0, 1.0),
+    return Quantity(
+        *estimate_by_bootstrap(
+            lambda rows: compute_cohen_kappa(first[rows].tolist(), second[rows].tolist()),
+            len(first),
+            seed=BOOTSTRAP_SEED,
+            repeats=_KAPPA_REPEATS,
+            weights=weights,
+            value_range=(-1.0, 1.0),
+        )
     )
 
 

@@ -443,7 +443,7 @@ def _build_validation_section(study: Study) -> EvaluationSection:
     ]
     type_rows = [
         (scores.type_name, scores.document_count, scores.precision, scores.recall, scores.f1)
-        for scores in document_type_scores.score_document_types(study).type_scores
+        for scores in document_type_scores.score_document_types(study)[1]
     ]
     stratum_rows = [
         _describe_stratum(stratum, documents, study.version_labels)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evalkit.core.data_frames import convert_to_records
 from evalkit.document_types import list_type_names
 from evalkit.evaluation.confidence_calibration import tabulate_reliability
 from evalkit.evaluation.headline_estimates import TYPE_HEADLINES, estimate_headline
@@ -105,7 +106,7 @@ class StudyExplorer:
             "reliability": self._measure_reliability(filters),
             "page": page,
             "page_count": last_page + 1,
-            "documents": _convert_to_records(rows.iloc[page * _ROWS_PER_PAGE : (page + 1) * _ROWS_PER_PAGE]),
+            "documents": convert_to_records(rows.iloc[page * _ROWS_PER_PAGE : (page + 1) * _ROWS_PER_PAGE]),
         }
 
     def _sort_errors_first(self, positions: npt.NDArray[np.intp], comparison: str) -> npt.NDArray[np.intp]:
@@ -176,7 +177,7 @@ class StudyExplorer:
             "minutes",
             "verdict",
         )
-        return _convert_to_records(table[list(names)])
+        return convert_to_records(table[list(names)])
 
     def _measure_reliability(self, filters: Mapping[str, str]) -> list[dict[str, Any]]:
         frame = self.frame[self.select(filters, ignored=["confidence"])]
@@ -184,7 +185,7 @@ class StudyExplorer:
         is_right = (known["truth"] == known["program"]).tolist()
         table = tabulate_reliability(known["stated"].tolist(), is_right, bin_count=_BIN_COUNT)
         table["bin"] = [_name_bin(low, high) for low, high in zip(table["low"], table["high"], strict=True)]
-        return _convert_to_records(table)
+        return convert_to_records(table)
 
 
 def tabulate_properties(study: Study) -> pd.DataFrame:
@@ -252,11 +253,6 @@ def _name_rules(frame: pd.DataFrame) -> list[str]:
         code if code.lower().startswith(f"{agent}-".lower()) else f"{agent} {code}"
         for agent, code in zip(frame["agent"], frame["code"], strict=True)
     ]
-
-
-def _convert_to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    object_frame = frame.astype(object)
-    return object_frame.where(object_frame.notna(), None).to_dict("records")  # type: ignore[return-value]
 
 
 def list_page_differences(document: DocumentRecord, comparison: str) -> list[PageDifference]:

@@ -16,6 +16,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalkit.core.data_frames import convert_to_records
 from evalkit.core.spreadsheets import escape_formula
 from evalkit.errors import UsageError, choose_disk_remedy
 
@@ -28,12 +29,7 @@ def write_private_csv(table: pd.DataFrame, csv_path: Path | str) -> None:
 
     Text that a spreadsheet would run as a formula gets a leading apostrophe. UsageError if the file cannot be written.
     """
-    object_frame = table.astype(object)
-    records = object_frame.where(object_frame.notna(), None).to_dict(
-        "records"
-    )  # missing values become empty cells, not the word "nan"
-    named_records = [{str(column_name): value for column_name, value in row.items()} for row in records]
-    write_private_file(format_csv(list(map(str, table.columns)), named_records), csv_path)
+    write_private_file(format_csv(list(map(str, table.columns)), convert_to_records(table)), csv_path)
 
 
 def write_private_json(value: Any, json_path: Path | str) -> None:

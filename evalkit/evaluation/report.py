@@ -411,22 +411,18 @@ def _build_drift_section(study: Study) -> EvaluationSection | None:
 
 
 def _build_types_section(study: Study) -> EvaluationSection | None:
-    type_metrics = document_type_scores.score_document_types(study)
-    if not type_metrics.document_count:
+    measures, type_scores, confusion_table = document_type_scores.score_document_types(study)
+    document_count = int(confusion_table.to_numpy().sum())
+    if not document_count:
         return None
-    overall_rows = [
-        ("accuracy", type_metrics.accuracy, type_metrics.reviewed_accuracy),
-        ("macro F1", type_metrics.macro_f1, type_metrics.reviewed_macro_f1),
-        ("Cohen's kappa of the program and the truth", Quantity(*type_metrics.kappa), type_metrics.reviewed_kappa),
-    ]
+    overall_rows = [(name, *values) for name, values in measures.items()]
     rows = [
-        (type_scores.type_name, type_scores.document_count, type_scores.precision, type_scores.recall, type_scores.f1)
-        for type_scores in type_metrics.type_scores
+        (scores.type_name, scores.document_count, scores.precision, scores.recall, scores.f1) for scores in type_scores
     ]
     return EvaluationSection(
         "types",
         "Document types",
-        f"{type_metrics.document_count} documents whose type an expert vouched for. A document sampled with probability p counts 1 / p "
+        f"{document_count} documents whose type an expert vouched for. A document sampled with probability p counts 1 / p "
         "times. “Cannot tell” counts as wrong. Documents that nobody has reviewed yet are left out.",
         (
             EvaluationTable(
@@ -438,20 +434,18 @@ def _build_types_section(study: Study) -> EvaluationSection | None:
             ),
             EvaluationTable(
                 "Confusion matrix: true type (rows), the program's type (columns), reviewed documents",
-                type_metrics.confusion_table.reset_index(),
+                confusion_table.reset_index(),
                 is_folded=True,
             ),
         ),
         (
-            EvaluationFigure(
-                "Confusion matrix, reviewed documents", plots.plot_confusion(type_metrics.confusion_table)
-            ),
+            EvaluationFigure("Confusion matrix, reviewed documents", plots.plot_confusion(confusion_table)),
             EvaluationFigure(
                 "Precision and recall of each type, with 95 % intervals",
                 plots.plot_intervals(
                     {
                         f"{scores.type_name}, {name}": estimate
-                        for scores in type_metrics.type_scores
+                        for scores in type_scores
                         for name, estimate in (("precision", scores.precision), ("recall", scores.recall))
                         if estimate.value is not None
                     },
@@ -703,30 +697,20 @@ def _plot_rules(rule_table: pd.DataFrame) -> list[EvaluationFigure]:
 
 
 def _build_calibration_section(study: Study, max_error_rate: float) -> EvaluationSection | None:
-    calibration = confidence_calibration.measure_confidence_calibration(study)
-    if not calibration.document_count:
+    measures, reliability_table, risk_coverage_table = confidence_calibration.measure_confidence_calibration(study)
+    if reliability_table.empty:
         return None
-    summary_table = pd.DataFrame(
-        [
-            ("documents with truth and confidence", calibration.document_count),
-            ("expected calibration error", calibration.calibration_error),
-            ("Brier score", calibration.brier_score),
-        ],
-        columns=["measure", "value"],
-    )
     return EvaluationSection(
         "calibration",
         "Calibration of the confidence",
         "Whether the answers of a stated confidence are right as often as it says.",
         (
-            EvaluationTable("Calibration", summary_table),
-            EvaluationTable("Reliability", calibration.reliability_table, is_folded=True),
+            EvaluationTable("Calibration", tabulate_measures(measures)),
+            EvaluationTable("Reliability", reliability_table, is_folded=True),
         ),
         (
-            EvaluationFigure("Calibration of the confidence", plots.plot_reliability(calibration.reliability_table)),
-            EvaluationFigure(
-                "Risk against coverage", plots.plot_risk_coverage(calibration.risk_coverage_table, max_error_rate)
-            ),
+            EvaluationFigure("Calibration of the confidence", plots.plot_reliability(reliability_table)),
+            EvaluationFigure("Risk against coverage", plots.plot_risk_coverage(risk_coverage_table, max_error_rate)),
         ),
     )
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from evalkit.core.grouping import group_by
 from evalkit.evaluation.document_type_scores import estimate_cohen_kappa
-from evalkit.evaluation.intervals import Estimate, Quantity, estimate_proportion
+from evalkit.evaluation.intervals import Estimate, estimate_proportion
 from evalkit.evaluation.metrics import is_exact_segmentation, pool_detection_scores, score_boundaries
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, ReviewRecord, Study
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
@@ -145,7 +145,7 @@ def measure_expert_agreement(study: Study) -> tuple[pd.DataFrame, dict[str, Any]
         "second expert, who did not see it, gave the same type": estimate_agreement_with_agent(
             second_review for _, (first_review, _), (second_review, _) in opinion_pairs if not first_review.is_blind
         ),
-        "Cohen's kappa, types": Quantity(*estimate_cohen_kappa(types[0], types[1])),
+        "Cohen's kappa, types": estimate_cohen_kappa(types[0], types[1]),
         "Krippendorff's alpha, types": compute_krippendorff_alpha(types),
     }
 

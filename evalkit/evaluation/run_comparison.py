@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from evalkit.classification.v5_arbiter import Decision
-from evalkit.core.data_frames import OUTPUT_ATTRIBUTE
+from evalkit.core.data_frames import OUTPUT_ATTRIBUTE, convert_to_records
 from evalkit.core.notebook_cards import format_card
 from evalkit.core.wording import format_count
 from evalkit.evaluation.extraction_monitoring import compare_fields, read_all_extractions
@@ -473,15 +473,6 @@ def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
         problems=tuple(dict.fromkeys((*study_a.problems, *study_b.problems))),
         label_warnings=tuple(dict.fromkeys((*study_a.label_warnings, *study_b.label_warnings))),
     )
-
-
-def convert_to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Convert a table to a list of dictionaries, with None for missing values."""
-    object_frame = frame.astype(object)
-    return [
-        {str(column_name): value for column_name, value in row.items()}
-        for row in object_frame.where(object_frame.notna(), None).to_dict("records")
-    ]
 
 
 def _index_by_sha256(study: Study) -> dict[str, DocumentRecord]:

@@ -20,8 +20,8 @@ from evalkit.store import OutputFolder
 _CAPACITY_POLL_SECONDS = 1.0
 
 
-class HasError(Protocol):
-    """Protocol of a document's outcome, which has an ``error``."""
+class ProcessedDocument(Protocol):
+    """Protocol of a document's outcome: its error, and what the calls of models cost."""
 
     @property
     def doc_id(self) -> str:
@@ -31,8 +31,20 @@ class HasError(Protocol):
     def error(self) -> str | None:
         """Reason why the document failed, and the remedy; None if it did not fail."""
 
+    @property
+    def calls(self) -> int:
+        """Number of calls of models."""
 
-DocumentT = TypeVar("DocumentT", bound=HasError)
+    @property
+    def tokens(self) -> int:
+        """Number of their input and output tokens."""
+
+    @property
+    def cost_usd(self) -> str | None:
+        """Cost in US dollars, as decimal text; None if a price is unknown."""
+
+
+DocumentT = TypeVar("DocumentT", bound=ProcessedDocument)
 OutcomeT = TypeVar("OutcomeT")
 
 
@@ -164,7 +176,7 @@ async def process_documents(
 
 
 def _raise_if_none_succeeded(setup_error: ModelSetupError | None, outcomes: Iterable[object]) -> None:
-    if setup_error and all(cast("HasError", outcome).error for outcome in outcomes):
+    if setup_error and all(cast("ProcessedDocument", outcome).error for outcome in outcomes):
         raise setup_error from None
 
 

@@ -3,27 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Protocol
 
-
-class ProcessedDocument(Protocol):
-    """Protocol of a document's outcome, which says what the calls of models cost."""
-
-    @property
-    def doc_id(self) -> str:
-        """Name of the document in the output folder."""
-
-    @property
-    def calls(self) -> int:
-        """Number of calls of models."""
-
-    @property
-    def tokens(self) -> int:
-        """Number of their input and output tokens."""
-
-    @property
-    def cost_usd(self) -> str | None:
-        """Cost in US dollars, as decimal text; None if a price is unknown."""
+from evalkit.pipeline.batch_execution import ProcessedDocument
 
 
 @contextmanager

@@ -8,10 +8,7 @@ instead.
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib.resources import files
 from operator import not_
 from typing import Annotated, Any, Literal
 
@@ -22,6 +19,7 @@ from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.patient_keys import KeyedClassification, drop_patient_keys
 from evalkit.classification.schema import DocumentType, ReviewedClassification
 from evalkit.classification.v5_arbiter import Decision
+from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import SchemaByReference, StrictRecord
 from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError
 from evalkit.extraction.extraction_schema import Extraction, Extractions
@@ -269,10 +267,9 @@ def is_simulated_reviewer(reviewer: str | None) -> bool:
     return reviewer is not None and reviewer.startswith(SIMULATED_PREFIX)
 
 
-@cache
 def load_signature_meanings() -> Mapping[str, str]:
     """Load what a reviewer states by a review: by its outcome, blind, or imported."""
-    return tomllib.loads((files("evalkit.review") / "signature_meanings.toml").read_text("utf-8"))
+    return load_package_table("evalkit.review", "signature_meanings.toml")
 
 
 def list_revisions(output_folder: OutputFolder, case_id: str) -> list[int]:

@@ -33,6 +33,9 @@ def of(text: str) -> dict[str, str]:
         ("Patient: Evergreen Mutual Insurance Company", {}),
         ("DOB: 02/30/1971", {}),
         ("DOB: 02/20/1071", {}),
+        ("Patient: Resting Comfortably\nDOB: 03/22/1971", {"date_of_birth": "1971-03-22"}),
+        ("Re: Knee Pain\nDOB: 03/22/1971", {"date_of_birth": "1971-03-22"}),
+        ("Name: Metoprolol Tartrate\nDOB: 03/22/1971", {"date_of_birth": "1971-03-22"}),
         ("", {}),
     ],
 )  # fmt: skip

@@ -4,18 +4,18 @@ Only what a model says counts here, not what rules compute beside it. A role is 
 meant for it: structure and quotes are computed, so its model is not asked about them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
+from evalkit.classification.orchestrator import ClassificationOutcome
 from evalkit.classification.v4_evidence_quality import PENALTY_BY_SEVERITY
+from evalkit.evaluation.challenge.mutated_answer import MutationOperator
 from evalkit.evaluation.intervals import (
     BOOTSTRAP_REPEATS,
     BOOTSTRAP_SEED,
@@ -25,11 +25,7 @@ from evalkit.evaluation.intervals import (
     estimate_prevalence_from_imperfect_test,
     estimate_proportion,
 )
-
-if TYPE_CHECKING:
-    from evalkit.classification.orchestrator import ClassificationOutcome
-    from evalkit.evaluation.challenge.mutated_answer import MutationOperator
-    from evalkit.issue import Issue
+from evalkit.issue import Issue
 
 
 @dataclass(frozen=True)
@@ -125,26 +121,28 @@ class JudgePerformance:
         }
 
 
-class JudgementGroups(NamedTuple):
-    """Verdicts of one role on three groups of answers."""
-
-    planted: Sequence[RoleJudgement]
-    """About semantic faults that are meant for the role."""
-    right: Sequence[RoleJudgement]
-    """About answers known to be right."""
-    unvalidated: Sequence[RoleJudgement]
-
-
 def is_fault_meant_for(operator: MutationOperator, role: str) -> bool:
     """Return True if the role's model, not arithmetic, should notice the fault."""
     agents = tuple(JUDGING_ROLES[role].agents)
     return operator.nature == "semantic" and any(code.startswith(agents) for code in operator.expected_codes)
 
 
-def measure_judge(role: str, groups: JudgementGroups, model_name: str, prompt_version: str) -> JudgePerformance:
-    """Measure the model of one role."""
-    detected, false_alarms, flagged = (sum(judgement.has_alarm for judgement in group) for group in groups)
-    planted, right, unvalidated = groups
+def measure_judge(
+    role: str,
+    planted: Sequence[RoleJudgement],
+    right: Sequence[RoleJudgement],
+    unvalidated: Sequence[RoleJudgement],
+    *,
+    model_name: str,
+    prompt_version: str,
+) -> JudgePerformance:
+    """Measure the model of one role by its verdicts.
+
+    ``planted``: about semantic faults that are meant for the role; ``right``: about answers known to be right.
+    """
+    detected, false_alarms, flagged = (
+        sum(judgement.has_alarm for judgement in group) for group in (planted, right, unvalidated)
+    )
     detection_rate = estimate_proportion(detected, len(planted))
     costs = [judgement.cost_usd for judgement in planted]
     return JudgePerformance(

@@ -10,12 +10,10 @@ from __future__ import annotations
 import copy
 import random
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, cached_property
-from importlib.resources import files
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from evalkit.classification.schema import (
@@ -25,6 +23,7 @@ from evalkit.classification.schema import (
     compute_mixture,
 )
 from evalkit.classification.v2_consistency import choose_overall_type
+from evalkit.core.package_tables import load_package_table
 from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, PackedWords, Page, PageStatus
 from evalkit.evaluation.challenge.quote_faults import QuotableText
@@ -119,10 +118,9 @@ class MutationOperator:
     plant: FaultPlanter
 
 
-@cache
 def load_fault_texts() -> Mapping[str, Any]:
     """Load the texts that fault planters insert, from ``faults.toml``."""
-    return tomllib.loads((files("evalkit.evaluation.challenge") / "faults.toml").read_text("utf-8"))
+    return load_package_table("evalkit.evaluation.challenge", "faults.toml")
 
 
 def fill_slots(template: str, random_source: RandomSource) -> str:

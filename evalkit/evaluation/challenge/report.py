@@ -12,7 +12,6 @@ from evalkit.core.notebook_cards import format_card
 from evalkit.evaluation.challenge.fault_kinds import FAULT_BY_ID
 from evalkit.evaluation.challenge.judge_performance import (
     JUDGING_ROLES,
-    JudgementGroups,
     JudgePerformance,
     RoleJudgement,
     is_fault_meant_for,
@@ -144,15 +143,16 @@ class MutationTestReport:
         return [
             measure_judge(
                 role,
-                groups,
-                self.model_by_role.get(role.lower(), self.model),
-                self.prompt_versions.get(JUDGING_ROLES[role].prompt_name, ""),
+                *groups,
+                model_name=self.model_by_role.get(role.lower(), self.model),
+                prompt_version=self.prompt_versions.get(JUDGING_ROLES[role].prompt_name, ""),
             )
             for role in JUDGING_ROLES
             if any(groups := self._group_judgements(role))
         ]
 
-    def _group_judgements(self, role: str) -> JudgementGroups:
+    def _group_judgements(self, role: str) -> tuple[list[RoleJudgement], ...]:
+        """Group a role's verdicts: about planted faults, right and unvalidated answers."""
         planted = [
             judgement
             for case in self.cases
@@ -168,7 +168,7 @@ class MutationTestReport:
             ]
             for is_right in (True, False)
         )
-        return JudgementGroups(planted, right, unvalidated)
+        return planted, right, unvalidated
 
     def to_frame(self) -> pd.DataFrame:
         """Tabulate the results, one row per fault kind in the order of ``FAULTS``.

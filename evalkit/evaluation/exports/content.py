@@ -1,15 +1,14 @@
 """Collect the documents, rows and records that exports of ground truth write."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERSION
 from evalkit.classification.schema import ReviewedClassification
+from evalkit.documents import DocumentBundle
 from evalkit.errors import EvalkitError, StoreError
 from evalkit.evaluation.deidentify import (
     KnownIdentifiers,
@@ -32,9 +31,6 @@ from evalkit.review import CaseOpinions, GroundTruth, ReviewerRoster, get_base_c
 from evalkit.review.attention_checks.records import map_check_case_ids_by_doc_id
 from evalkit.review.queue import list_case_ids_with_packet
 from evalkit.store import RESULTS_FOLDER, OutputFolder, result_file_name
-
-if TYPE_CHECKING:
-    from evalkit.documents.bundle import DocumentBundle
 
 #: Separator between the pages in the ``text`` column: a form feed.
 PAGE_BREAK = "\f"
@@ -212,7 +208,11 @@ def _read_document_hash_from_result(output_folder: OutputFolder, doc_id: str) ->
 def _build_export_document(
     truth: GroundTruthDocument, bundle: DocumentBundle, options: ExportOptions, pseudonym_map: PseudonymMap | None
 ) -> ExportDocument:
-    page_texts = tuple(_clean_page_text(page.text) for page in bundle.pages) if options.with_text else ()
+    # Lone surrogates cannot be written, and form feeds separate pages.
+    page_texts = tuple(
+        page.text.encode("utf-8", "replace").decode().replace(PAGE_BREAK, " ")
+        for page in (bundle.pages if options.with_text else ())
+    )
     if pseudonym_map is None:
         return ExportDocument(truth, page_texts)
     known_identifiers = replace(KnownIdentifiers.from_bundle(bundle), folder_words=pseudonym_map.folder_words)
@@ -220,11 +220,6 @@ def _build_export_document(
         deidentify_document(truth, known_identifiers, pseudonym_map),
         tuple(mask_text(page, known_identifiers) for page in page_texts),
     )
-
-
-def _clean_page_text(page_text: str) -> str:
-    """Replace lone surrogates by ``?`` and form feeds by spaces in a page's text."""
-    return page_text.encode("utf-8", "replace").decode().replace(PAGE_BREAK, " ")
 
 
 def iterate_base_cases(content: ExportContent) -> Iterator[CaseOpinions]:

@@ -31,7 +31,7 @@ from evalkit.evaluation.label_studio.regions import (
     describe_answer,
 )
 from evalkit.evaluation.private_files import create_private_file
-from evalkit.review import CaseOpinions, GroundTruth, SegmentFlag, SMEPacket, compute_packet_digest, describe_issue
+from evalkit.review import CaseOpinions, GroundTruth, SegmentFlag, compute_packet_digest, describe_issue
 from evalkit.review.case_files import read_answering_model_name, read_packet_bundle
 from evalkit.review.shown_documents import load_shown_pdf
 
@@ -57,23 +57,19 @@ def write_label_studio_folder(content: ExportContent, target: Path) -> int:
             except EvalkitError as error:
                 content.problems.append(f"{opinions.base_packet.case_id!r}: {error.message}")
         create_private_file(folder / "tasks.json", json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
-        create_private_file(folder / "labelling_config.xml", render_labelling_config())
+        config = _render_template(
+            "label_studio.xml.j2",
+            types=list(DocumentType),
+            no_type=NO_TYPE,
+            undeterminable=UNDETERMINABLE,
+            problems=WORDS_BY_FLAG.values(),
+        )
+        create_private_file(folder / "labelling_config.xml", config)
         readme = _render_template(
             "label_studio_readme.md.j2", task_count=len(tasks), root=target.parent, folder=target.as_posix()
         )
         create_private_file(folder / "README.md", readme)
     return len(tasks)
-
-
-def render_labelling_config() -> str:
-    """Render the labelling config that belongs to the tasks."""
-    return _render_template(
-        "label_studio.xml.j2",
-        types=list(DocumentType),
-        no_type=NO_TYPE,
-        undeterminable=UNDETERMINABLE,
-        problems=WORDS_BY_FLAG.values(),
-    )
 
 
 def _render_template(name: str, **values: Any) -> str:
@@ -106,6 +102,7 @@ def _build_task(
     page_sizes = _draw_pages(content, bundle, folder / page_folder)
     is_blind = must_be_answered_blind(opinions)
     addresses = [f"{folder_name}/{page_folder}/{_name_page(page)}" for page in range(1, bundle.total_pages + 1)]
+    questions = dict.fromkeys(map(describe_issue, packet.with_asked_questions().open_issues))
     task: dict[str, Any] = {
         "data": {
             "case_id": packet.case_id,
@@ -113,7 +110,7 @@ def _build_task(
             "document_sha256": bundle.sha256,
             "total_pages": bundle.total_pages,
             "answer_shown": not is_blind,
-            "question": "" if is_blind else _describe_questions(packet),
+            "question": "" if is_blind else "\n".join(questions),
             "pages": [f"/data/local-files/?d={quote(address)}" for address in addresses],
         }
     }
@@ -136,10 +133,6 @@ def _build_task(
             }
         ]
     return task
-
-
-def _describe_questions(packet: SMEPacket) -> str:
-    return "\n".join(dict.fromkeys(map(describe_issue, packet.with_asked_questions().open_issues)))
 
 
 def describe_truth(opinions: CaseOpinions, record: GroundTruth | None, bundle: DocumentBundle) -> LabelledAnswer | None:

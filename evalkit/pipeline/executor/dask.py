@@ -7,8 +7,6 @@ types on its dashboard, and may spill to its disk: so tasks never raise, their a
 keys have twelve digits of a hash, and files of a worker are readable by its user only.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import logging
@@ -24,7 +22,7 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 import dask
@@ -36,6 +34,9 @@ from typing_extensions import override
 
 from evalkit.core.log_events import log_event
 from evalkit.core.remote_services import is_local_host
+from evalkit.documents import DocumentBundle
+from evalkit.documents.ocr import OcrEngineName
+from evalkit.documents.page_pictures import PageImage
 from evalkit.documents.readers import resolve_reader_version
 from evalkit.documents.source_file import read_source_file
 from evalkit.errors import EvalkitError, ExecutorError, UsageError
@@ -49,11 +50,6 @@ from evalkit.pipeline.executor.reader_pool import (
 )
 from evalkit.pipeline.fingerprint import collect_versions
 from evalkit.store import hash_canonical_json
-
-if TYPE_CHECKING:
-    from evalkit.documents.bundle import DocumentBundle
-    from evalkit.documents.ocr import OcrEngineName
-    from evalkit.documents.page_pictures import PageImage
 
 T = TypeVar("T")
 
