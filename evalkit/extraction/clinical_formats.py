@@ -61,6 +61,7 @@ def normalise_grade(text: str) -> str | None:
     >>> normalise_grade("Nottingham score 8/9"), normalise_grade("3+2+2 = 7"), normalise_grade("moderately to poorly differentiated")
     ('3', '2', 'moderately to poorly differentiated')
     """
+    text = get_pattern("leader").sub(": ", text)
     if gleason := get_pattern("gleason_score").search(text):
         return f"Gleason {gleason['first']}+{gleason['second']}={int(gleason['first']) + int(gleason['second'])}"
     if group := get_pattern("grade_group").search(text):

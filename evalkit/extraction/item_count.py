@@ -174,7 +174,7 @@ def _load_tables() -> _Tables:
             if "heading" not in row
         ],
         re.compile(
-            rf"^[ \t]*(?=[^\n:]{{3,60}}(?::|$))((?i:{known_headings})|[A-Z][A-Z /&()-]{{4,50}})[ \t]*(?::|\.?$)",
+            rf"^[ \t]*(?:\d{{1,2}}[.)]?[ \t]+)?(?=[^\n:]{{3,60}}(?::|$))((?i:{known_headings})|[A-Z][A-Z /&()-]{{4,50}})[ \t]*(?::|\.?$)",
             re.MULTILINE,
         ),
         [(role, re.compile(heading, re.IGNORECASE)) for role, heading in heading_rows],
@@ -382,6 +382,8 @@ def _find_subject(kind: str, text: str, reading: _Reading) -> str:
     """Return a result's test, a size's lesion or a heading's first words, else empty."""
     if kind in _SECTION_KINDS:
         first_line, _, next_line = text[reading.end : reading.end + _MAX_STATEMENT].lstrip().partition("\n")
+        if _get_pattern("category").fullmatch(first_line):
+            return ""
         # The first row of a table may be its header, which is in no value.
         return _squeeze(next_line if "\t" in first_line else first_line)[:_FIRST_LETTERS]
     first, last = text.rfind("\n", 0, reading.start) + 1, text.find("\n", reading.end)
@@ -717,13 +719,13 @@ def _find_contradiction(kind: str, items: Sequence[CountedItem], name: str, valu
     table = _load_tables().kinds[kind]
     prefix = f"{name.partition('.')[2]}: " if kind == "biomarker" else table.get("prefix", "")
     own = _read_items(kind, _split_statements(f"{prefix}{value.value}"))
+    quoted = _read_items(kind, _split_statements(f"{value.quote}\n{value.raw}"))
+    if len({reading.state for reading in quoted}) == 1 and _get_pattern("replaces").search(value.quote or ""):
+        return None
     if kind == "grade":
         # The words around the value name its grading system.
         states = {reading.state for reading in own}
-        quoted = _read_items(kind, _split_statements(f"{value.quote}\n{value.raw}"))
         own = [reading for reading in quoted if reading.state in states] or quoted or own
-        if len({reading.state for reading in quoted}) == 1 and _get_pattern("replaces").search(value.quote or ""):
-            return None
     parts = [item for item in items if item.role in (PRESENT, "part") and item.name in table.get("parts", ())]
     if parts and own and max(part.state for part in parts) < max(reading.state for reading in own):
         return parts[0]

@@ -27,7 +27,7 @@ _CODE_PATTERN = "|".join(
 _NORMALISED_CHARACTERS = str.maketrans("−–—‐‑\u00a0\u202f\u2009\u2007’`´", "-----    '''")
 _CURRENCY_PATTERN = rf"(?:(?:{_MARKS['symbols']}|{'|'.join(_MARKS['currencies'].split())})(?![A-Za-z]))"
 _AMOUNT_PATTERN = re.compile(
-    rf"(?P<open>\()?\s*(?P<lead>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<inner>[-+])?\s*{_CURRENCY_PATTERN}?"
+    rf"=?\s*(?P<open>\()?\s*(?P<lead>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<inner>[-+])?\s*{_CURRENCY_PATTERN}?"
     rf"(?P<digits>[\d.,'](?:[\d.,' ]*\d)?)\s*(?P<trail>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<behind>[-+])?(?P<close>\))?\s*{_CURRENCY_PATTERN}?"
     rf"\s*(?P<bracket>\()?(?P<code>{_CODE_PATTERN})?\.?(?(bracket)\))",
     re.IGNORECASE,

@@ -185,7 +185,7 @@ def find_wrong_dates(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
         yield TemplateFinding(
             "high", "date_format", "two orders of day and month fit all dates of the statement",
             dated[0][0].transaction.page, "dates", "Decide which number is the day",
-            *(f"month {month}, day {day}" for month, day in (example.order_parts(each) for each in ORDERS)),
+            *(f"month {month}, day {day}" for month, day in (example.order_parts(each) for each in ORDERS[:2])),
         )  # fmt: skip
     if order:
         period = audit.find_period(order)
@@ -214,7 +214,8 @@ def find_wrong_dates(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
 
 def _find_dates_outside_period(comparison: _Comparison) -> Iterator[TemplateFinding]:
     periods = [period for order in comparison.audit.orders if (period := comparison.audit.find_period(order))]
-    days = [(each, date.fromisoformat(each.transaction.date)) for each in comparison.matches]
+    dated = [each for each in comparison.matches if not each.transaction.is_year_open]
+    days = [(each, date.fromisoformat(each.transaction.date)) for each in dated]
     middle = sorted(day for _, day in days)[len(days) // 2] if days else date.min
     outside = [
         (each, day)

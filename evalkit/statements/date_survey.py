@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from itertools import pairwise, zip_longest
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start, search_in_line
 from evalkit.statements.dates import (
@@ -148,6 +148,9 @@ def _find_nearest_cell(cells: Sequence[TextLine], cell: TextLine) -> int:
 
 
 RowOrder = Literal["oldest_first", "newest_first"]
+FirstNumber = Literal["day", "month", "year"]
+#: No statement covers more: dates further apart are read in a wrong order.
+_LONGEST_SPAN = timedelta(days=800)
 #: The longest time that a statement covers, if it prints only its end.
 _LONGEST_PERIOD = timedelta(days=100)
 #: A period without a label counts as this many misfits if labels are printed.
@@ -180,17 +183,17 @@ def generate_date_hypotheses(layout: LayoutSurvey) -> Iterator[DateHypothesis]:
     The order of day and month holds for all dates on the pages. If both orders fit, each hypothesis names the other
     order's formats in ``alternative_formats``. Other periods, and the opposite order of the rows, have lower scores.
     """
-    judged_by_order = [
-        judged for day_first in (True, False) if (judged := _judge_rules_of_order(layout, day_first=day_first))
-    ]
-    judged_by_order.sort(key=lambda judged: (judged[0].misfit_count, judged[0].unlikeliness))
-    if len(judged_by_order) > 1 and judged_by_order[0][0].rules.formats == judged_by_order[1][0].rules.formats:
-        del judged_by_order[1]  # months with names, or the year first: the order is printed
+    judged_orders = [judged for first in get_args(FirstNumber) if (judged := _judge_rules_of_order(layout, first))]
+    judged_orders.sort(key=lambda judged: (judged[0].misfit_count, judged[0].unlikeliness))
+    # Months with names, or the year in four digits first: the order is printed.
+    judged_by_order = list({judged[0].rules.formats: judged for judged in reversed(judged_orders)}.values())[::-1]
     fewest_misfits = judged_by_order[0][0].misfit_count
-    possible_orders = [judged for judged in judged_by_order if judged[0].misfit_count == fewest_misfits]
+    possible_formats = [
+        judged[0].rules.formats for judged in judged_by_order if judged[0].misfit_count == fewest_misfits
+    ]
     for order_rank, judged_rules in enumerate(judged_by_order):
-        alternative_formats = (
-            tuple(map(exchange_day_and_month, judged_rules[0].rules.formats)) if len(possible_orders) > 1 else ()
+        alternative_formats = next(
+            (formats for formats in possible_formats if formats != judged_rules[0].rules.formats), ()
         )
         for period_rank, (judged_rule, row_dates, *_) in enumerate(judged_rules):
             rules = judged_rule.model_copy(update={"alternative_formats": alternative_formats})
@@ -204,12 +207,14 @@ def generate_date_hypotheses(layout: LayoutSurvey) -> Iterator[DateHypothesis]:
                 yield DateHypothesis(rules, row_order, -2.0 * order_rank - 0.5 * period_rank - 0.2 * (not is_usual))
 
 
-def _judge_rules_of_order(layout: LayoutSurvey, *, day_first: bool) -> list[_JudgedRules]:
-    """Judge the rules with an order of day and month, by period, best first.
+def _judge_rules_of_order(layout: LayoutSurvey, first_number: FirstNumber) -> list[_JudgedRules]:
+    """Judge the rules with an order of day, month and year, by period, best first.
 
     Empty if no row can be read in this order.
     """
-    formats = tuple(date_format for date_format in DATE_FORMATS if is_day_first(date_format) in (day_first, None))
+    formats = tuple(
+        date_format for date_format in DATE_FORMATS if _find_first_number(date_format) in (first_number, None)
+    )
     date_texts = [placed_text.text for placed_text in layout.date_column.dates_or_amounts]
     match_counts = {
         date_format: sum(parse_partial_date(text, (date_format,), is_ocr_text=True) is not None for text in date_texts)
@@ -246,19 +251,23 @@ def _judge_rules_of_order(layout: LayoutSurvey, *, day_first: bool) -> list[_Jud
         if period and (rules.period or period.start):  # else the period's end may be the date of a row
             earliest = (period.start or period.end - _LONGEST_PERIOD) - PERIOD_MARGIN
             misfit_count += sum(not earliest <= day <= period.end + PERIOD_MARGIN for day in row_dates)
+        if row_dates and max(row_dates) - min(row_dates) > _LONGEST_SPAN:
+            misfit_count += len(row_dates)
         misfit_count += _UNLABELLED_MISFIT * (judged_rules != [] and not rules.period)
-        unlikeliness = _measure_unlikeliness(layout, row_dates, day_first=day_first)
+        unlikeliness = _measure_unlikeliness(layout, row_dates, first_number)
         unlikeliness += 0.1 * (period is None or period.start is None)
         judged_rules.append(_JudgedRules(rules, row_dates, misfit_count, unlikeliness))
     return sorted(judged_rules, key=lambda judged: (judged.misfit_count, judged.unlikeliness))
 
 
-def is_day_first(date_format: str) -> bool | None:
-    """Return True if the day's number is first; None if the format leaves no doubt."""
+def _find_first_number(date_format: str) -> FirstNumber | None:
+    """Return which number the format has first; None if the date leaves no doubt of it."""
+    if date_format.startswith("%y"):
+        return "year"
     exchanged = exchange_day_and_month(date_format)
     if exchanged == date_format or exchanged not in DATE_FORMATS:
         return None
-    return date_format.index("%d") < date_format.index("%m")
+    return "day" if date_format.startswith("%d") else "month"
 
 
 def _generate_period_rules(
@@ -303,7 +312,7 @@ def _detect_date_formats(text: str, formats: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _measure_unlikeliness(layout: LayoutSurvey, row_dates: Sequence[date], *, day_first: bool) -> float:
+def _measure_unlikeliness(layout: LayoutSurvey, row_dates: Sequence[date], first_number: FirstNumber) -> float:
     """Measure how unusual the rows' dates are: disorder, a long time, a rare order."""
     steps = [(b - a).days for a, b in pairwise(row_dates)]
     disorder = min(sum(step < 0 for step in steps), sum(step > 0 for step in steps))
@@ -311,4 +320,4 @@ def _measure_unlikeliness(layout: LayoutSurvey, row_dates: Sequence[date], *, da
     uses_day_first = layout.decimal_separator == "," or any(
         _DAY_FIRST_CURRENCY.search(line.text) for lines in layout.lines_by_page for line in lines
     )
-    return disorder + 2.0 * is_long + 0.5 * (uses_day_first != day_first)
+    return disorder + 2.0 * is_long + 0.5 * (uses_day_first == (first_number == "month"))

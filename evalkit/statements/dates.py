@@ -13,7 +13,7 @@ DATE_FORMATS = (
     "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%m/%d", "%d/%m",
     "%d.%m.%Y", "%d.%m.%y", "%d.%m.", "%d.%m",
     "%m-%d-%Y", "%d-%m-%Y", "%m-%d-%y", "%d-%m-%y", "%m-%d", "%d-%m",
-    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d",
+    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%y/%m/%d", "%y-%m-%d", "%y.%m.%d",
     "%b %d, %Y", "%b %d %Y", "%d %b %Y", "%d %b %y", "%d. %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d-%b", "%b-%d",
     "%d/%b/%Y", "%d/%b", "%b %d", "%d %b", "%d. %b", "%d %b, %Y", "%d.%b.%Y", "%Y %b %d", "%d %m %Y", "%d. %m. %Y", "%d %m",
 )  # fmt: skip
@@ -57,6 +57,8 @@ _WEEKDAY = (
     r"[.,]{0,2}\s)?"
 )
 _OCR_NOISE_CHARACTERS = " .,:;'|_*"
+#: The time of day and marks of footnotes behind a date.
+_DATE_TAIL = re.compile(r"(?:[ T]\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?)?[ *†‡#]*$")
 #: A period within one month, whose name and year are printed once.
 _UNTIL = r"\s?(?:-|–|to|through|bis|au|al?|t/m)\s?"
 _MONTH_BEFORE_DAYS = re.compile(rf"\b([^\W\d_]{{3,9}}) (\d{{1,2}}){_UNTIL}(\d{{1,2}}),? ((?:19|20)\d\d)\b")
@@ -133,7 +135,8 @@ def parse_partial_date(text: str, date_formats: Iterable[str], *, is_ocr_text: b
     >>> parse_partial_date("13/13/2020", ["%m/%d/%Y", "%d/%m/%Y"]), parse_partial_date("30 Feb", ["%d %b"]), parse_partial_date("4 Foo", ["%d %b"])
     (None, None, None)
     """
-    for candidate in (text.strip(), text.strip(_OCR_NOISE_CHARACTERS)) if is_ocr_text else (text.strip(),):
+    printed = _DATE_TAIL.sub("", text.strip(), count=1)
+    for candidate in (printed, printed.strip(_OCR_NOISE_CHARACTERS)) if is_ocr_text else (printed,):
         for date_format in date_formats:
             match = _compile_date_format(date_format).fullmatch(candidate)
             if match and (day := _build_partial_date(match.groupdict())):
@@ -208,7 +211,8 @@ def resolve_date(partial_date: PartialDate, period: StatementPeriod | None) -> d
         for year in (latest.year, latest.year - 1)
         if (candidate := partial_date.resolve_in_year(year)) and earliest <= candidate <= latest
     ]
-    return candidates[0] if candidates else None
+    # Of two years, that of the period itself: 5 January of a whole year is not that of the next.
+    return max(candidates, key=lambda day: (day <= period.end, day), default=None)
 
 
 @cache

@@ -5,12 +5,13 @@ The survey does not say what the columns mean; the builder finds that out by com
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise, takewhile, zip_longest
+from itertools import dropwhile, pairwise, takewhile, zip_longest
 from statistics import median
 
 from evalkit.core.grouping import split_into_runs
@@ -19,11 +20,16 @@ from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_li
 from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
 from evalkit.statements.statement_kinds import KindEvidence, find_statement_kind
 from evalkit.statements.statement_template import Region
-from evalkit.statements.table_row import LabelledAmount, find_labelled_amounts, parse_trailing_amount
+from evalkit.statements.table_row import (
+    MAX_TEXT_INDENT,
+    LabelledAmount,
+    find_labelled_amounts,
+    parse_trailing_amount,
+)
 from evalkit.statements.text_lines import PageWord, TextLine, join_cents, split_lines_into_panels
 
-#: Most words of a date: "Fri 5 Jan 2024".
-_MAX_DATE_WORDS = 4
+#: Most words of a date with a time: "Fri 5 Jan 2024 10:30 pm".
+_MAX_DATE_WORDS = 6
 _MAX_AMOUNT_WORDS = 3
 #: Smallest share of a date column's dates that are alone in their cells.
 _MIN_ALONE_SHARE = 0.7
@@ -191,14 +197,16 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         for lines in lines_by_page
         for line in _find_list_lines(lines, decimal_separator, cents_optional=cents_optional)
     }
-    dates_before_amounts = [
-        placed_text
-        for lines in lines_by_page
-        for line in lines
-        if id(line) not in list_line_ids
-        and next(find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None)
-        for placed_text in find_line_dates(line)
-    ]
+    dates_before_amounts = _drop_dates_beside_labels(
+        [
+            placed_text
+            for lines in lines_by_page
+            for line in lines
+            if id(line) not in list_line_ids
+            and next(find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None)
+            for placed_text in find_line_dates(line)
+        ]
+    )
     date_columns = _group_into_columns(dates_before_amounts)
     if not date_columns:
         return None
@@ -227,19 +235,22 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
     )
     if not amount_columns:
         return None
-    row_dates = tuple(
-        placed_text
-        for lines in lines_by_page
-        for position, line in enumerate(lines)
-        for placed_text in find_line_dates(line)
-        if id(line) not in list_line_ids
-        and date_column.overlaps(placed_text.x0, placed_text.x1)
-        and _has_row_amount(
-            amount_columns,
-            lines[position : position + _MAX_ROW_LINES],
-            decimal_separator,
-            cents_optional=cents_optional,
-        )
+    row_dates = _drop_dates_beside_labels(
+        [
+            placed_text
+            for lines in lines_by_page
+            for position, line in enumerate(lines)
+            for placed_text in find_line_dates(line)
+            if id(line) not in list_line_ids
+            and date_column.overlaps(placed_text.x0, placed_text.x1)
+            and _has_row_amount(
+                placed_text,
+                amount_columns,
+                lines[position : position + _MAX_ROW_LINES],
+                decimal_separator,
+                cents_optional=cents_optional,
+            )
+        ]
     )
     return LayoutSurvey(
         lines_by_page=lines_by_page,
@@ -255,7 +266,7 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
             *_find_reference_columns(
                 table_lines, date_column.x1 + _MIN_REFERENCE_DISTANCE, (*amount_columns, *other_date_columns)
             ),
-            *_find_other_text_columns(row_dates, header_lines, (*amount_columns, *other_date_columns)),
+            *_find_other_text_columns(row_dates, header_lines, amount_columns, other_date_columns),
         ),
         labelled_amounts=tuple(
             _find_labelled_sums(
@@ -291,6 +302,34 @@ def find_line_dates(line: TextLine) -> Iterator[DateOrAmount]:
                 break
             yield placed_date
             words = words[len(placed_date.words) :]  # a second date may follow in the same cell
+
+
+def _drop_dates_beside_labels(dates: Sequence[DateOrAmount]) -> tuple[DateOrAmount, ...]:
+    """Leave out dates above and below the rows whose lines have no text where rows have theirs.
+
+    Such a date is printed beside the labels of a summary, or in a table of rates.
+    """
+    text_x0 = {id(placed_date): _find_text_x0(placed_date) for placed_date in dates}
+    limit = median(text_x0.values() or [0.0]) + MAX_TEXT_INDENT
+
+    def is_beside_label(placed_date: DateOrAmount) -> bool:
+        return text_x0[id(placed_date)] > limit
+
+    after_head = [*dropwhile(is_beside_label, dates)]
+    return tuple([*dropwhile(is_beside_label, reversed(after_head))][::-1])
+
+
+def _find_text_x0(placed_date: DateOrAmount) -> float:
+    """Return the left edge of the first word behind a date that is no date; infinity without any."""
+    date_word_ids = {id(word) for other_date in find_line_dates(placed_date.line) for word in other_date.words}
+    return next(
+        (
+            word.box[0]
+            for word in placed_date.line.words
+            if word.box[0] > placed_date.x1 and id(word) not in date_word_ids and _LETTERS.search(word.text)
+        ),
+        math.inf,
+    )
 
 
 def find_line_amounts(
@@ -582,6 +621,7 @@ def _has_value_date_title(column: AlignedColumn, header_lines: Sequence[TextLine
 
 
 def _has_row_amount(
+    placed_date: DateOrAmount,
     amount_columns: Sequence[AlignedColumn],
     lines: Sequence[TextLine],
     decimal_separator: DecimalSeparator,
@@ -593,9 +633,7 @@ def _has_row_amount(
     The amount may be in that line, or in an undated line below within the same row.
     """
     row_lines = takewhile(
-        lambda line: (
-            line is lines[0] or not (line.box[0] < lines[0].words[0].box[2] or next(find_line_dates(line), None))
-        ),
+        lambda line: line is lines[0] or not (line.box[0] < placed_date.x1 or next(find_line_dates(line), None)),
         lines,
     )
     return any(
@@ -707,20 +745,32 @@ def _find_reference_columns(
 
 
 def _find_other_text_columns(
-    row_dates: Sequence[DateOrAmount], header_lines: Sequence[TextLine], taken_columns: Sequence[AlignedColumn]
+    row_dates: Sequence[DateOrAmount],
+    header_lines: Sequence[TextLine],
+    amount_columns: Sequence[AlignedColumn],
+    other_date_columns: Sequence[AlignedColumn],
 ) -> Iterator[AlignedColumn]:
     """Find columns of towns, codes, times and references by their titles.
 
     Beside a title of descriptions, any other title means something else; without one, only a title of towns does.
     """
+    taken_columns = (*amount_columns, *other_date_columns)
     titles, patterns = [cell for line in header_lines for cell in line.cells], load_bank_vocabulary().columns
-    has_description = any(match_at_line_start(patterns["description"], title.text) for title in titles)
-    known = [pattern for name, pattern in patterns.items() if name not in ("place", "reference")]
+    meanings = [
+        {name for name, pattern in patterns.items() if match_at_line_start(pattern, title.text)} for title in titles
+    ]
+    has_description = any("description" in names for names in meanings)
+    # Without a title of descriptions, an unknown one right of the dates is theirs.
+    has_other = any(
+        not names
+        and title.box[0] > row_dates[0].x1
+        and not any(column.overlaps(title.box[0], title.box[2]) for column in taken_columns)
+        for title, names in zip(titles, meanings, strict=True)
+    )
     title_x0 = [
         title.box[0]
-        for title in titles
-        if match_at_line_start(patterns["place"], title.text)
-        or (has_description and not any(match_at_line_start(pattern, title.text) for pattern in known))
+        for title, names in zip(titles, meanings, strict=True)
+        if "place" in names or (has_description and names <= {"reference"}) or (has_other and names == {"reference"})
     ]
     texts = [
         DateOrAmount(cell, cell.words)
@@ -730,8 +780,7 @@ def _find_other_text_columns(
         and placed_date.x1 < cell.box[0]
         and not any(column.overlaps(cell.box[0], cell.box[2]) for column in taken_columns)
     ]
-    right_limit = min(column.x1 for column in taken_columns)
-    return (column for column in _group_into_columns(texts) if column.x1 < right_limit)
+    return (column for column in _group_into_columns(texts) if column.x1 < amount_columns[0].x1)
 
 
 def _find_amount_columns(
@@ -762,11 +811,16 @@ def _find_amount_columns(
         if placed_text.x0 > dates_right_edge
         and not any(excluded_column.overlaps(placed_text.x0, placed_text.x1) for excluded_column in other_date_columns)
     )
-    return tuple(
+    columns_of_rows = [
         column
         for column in columns
-        if len(column.dates_or_amounts) > 1
-        or (column.list_titles(header_lines) and id(column.dates_or_amounts[0].line) in row_line_ids)
+        if any(id(placed_amount.line) in row_line_ids for placed_amount in column.dates_or_amounts)
+    ]
+    # Beside rows with amounts, amounts in further lines only are part of the descriptions.
+    return tuple(
+        column
+        for column in columns_of_rows or columns
+        if len(column.dates_or_amounts) > 1 or (column.list_titles(header_lines) and columns_of_rows)
     )
 
 

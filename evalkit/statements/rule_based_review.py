@@ -193,7 +193,6 @@ _MAX_CONTINUATION_DISTANCE = 2.2
 #: Reasons for which a row was found in the table, but not read as a transaction.
 _UNREAD_ROW_REASONS: tuple[LeftoverReason, ...] = (
     "its date cannot be read",
-    "its year is not known",
     "it has an amount and no date",
     "it has a date and no amount",
     "no heading says which way the money went",
@@ -340,7 +339,7 @@ def _select_rows(applied_template: AppliedTemplate, reason: LeftoverReason) -> l
 
 TemplateReviewer = Literal["layout_geometry", "semantic_financial"]
 #: Version of the rules; raise the number with every change that alters an issue.
-RULE_REVIEWER_VERSION = "measured-10"
+RULE_REVIEWER_VERSION = "measured-11"
 
 
 #: The rules of each reviewer, in the order of the report.
@@ -365,7 +364,7 @@ CHECKS_BY_REVIEWER: Mapping[TemplateReviewer, tuple[Callable[[AppliedTemplate], 
             "high", "date_format", "the dates of {count} rows cannot be read", "dates",
         ),
         _CountedFault(
-            lambda applied: applied.select_leftovers("its year is not known"),
+            lambda applied: [row for row in applied.statement.transactions if row.is_year_open],
             "high", "date_format", "the year of {count} rows is unknown", "dates",
         ),
         _CountedFault(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache, cached_property, partial
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -23,18 +23,22 @@ from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Box, enclose_boxes
 from evalkit.statements.text_lines import PageWord, TextLine
 
-DateOrder = Literal["day first", "month first"]
+DateOrder = Literal["day first", "month first", "year first"]
 AmountMark = Literal["", "minus", "plus", "in", "out"]
 ColumnRole = Literal["debit", "credit", "amount", "balance", "foreign", "reference", ""]
 PrintedSumKind = Literal["opening", "closing", "carried", "in", "out", "other"]
 
-#: The orders of day and month in numbers.
-ORDERS: tuple[DateOrder, ...] = ("day first", "month first")
+#: The orders of day, month and a year of two digits in numbers.
+ORDERS: tuple[DateOrder, ...] = ("day first", "month first", "year first")
 #: Days by which a row's date may lie outside the printed period.
 PERIOD_MARGIN = timedelta(days=7)
 #: Longest time before a statement's date that its rows may cover, if only that date is printed.
 _LONGEST_PERIOD = timedelta(days=100)
 _PERIOD_DAYS = range(5, 101)
+#: Dates of one row lie less than this many years apart.
+_MAX_YEARS = 3
+#: No statement covers more.
+_MAX_SPAN = timedelta(days=800)
 _CENTURY = 2000
 #: Lines with more characters are neither rows nor labels; they are left out.
 _MAX_LINE_LENGTH = 1_000
@@ -45,6 +49,8 @@ _MAX_TITLE_DISTANCE = 0.06
 _EDGE_TOLERANCE = 0.02
 #: Largest distance of a code such as CR from its amount, in page widths, unless the code has a cell of its own.
 _CODE_DISTANCE = 0.03
+#: Largest distance of a row's text from where most rows' texts begin, in page widths.
+_MAX_TEXT_INDENT = 0.25
 #: Part of the page's width, from the start of a line, in which its dates are.
 _DATE_ZONE = 0.2
 #: Largest distance of a row without a date from the row above it, in heights of a line.
@@ -110,7 +116,8 @@ class PrintedDate(NamedTuple):
     second: int
     year: int | None
     is_numeric: bool
-    """False if the month is named or the year comes first, so that only one order is possible (day first)."""
+    """False if the month is named or a year of four digits comes first, so that only one order is possible (day first)."""
+    is_year_short: bool
     box: Box
 
     def order_parts(self, order: DateOrder) -> tuple[int, int]:
@@ -118,16 +125,22 @@ class PrintedDate(NamedTuple):
         is_month_first = self.is_numeric and order == "month first"
         return (self.first, self.second) if is_month_first else (self.second, self.first)
 
+    def build_printed(self, order: DateOrder) -> date | None:
+        """Return the date in this order if its year is printed and it exists."""
+        if self.year is None:
+            return None
+        if self.is_numeric and order == "year first":
+            return _build_date(_CENTURY + self.first, self.second, self.year - _CENTURY) if self.is_year_short else None
+        return _build_date(self.year, *self.order_parts(order))
+
     def resolve(self, order: DateOrder, period: tuple[date, date] | None) -> date | None:
         """Return the date in this order; None if there is none.
 
         Its year is printed, or follows from the period.
         """
+        if self.year is not None or period is None:
+            return self.build_printed(order)
         month, day = self.order_parts(order)
-        if self.year is not None:
-            return _build_date(self.year, month, day)
-        if period is None:
-            return None
         candidates = [_build_date(year, month, day) for year in range(period[0].year - 1, period[1].year + 2)]
         return min(filter(None, candidates), key=lambda day: _measure_distance(day, period), default=None)
 
@@ -239,6 +252,8 @@ class StatementAudit:
     @cached_property
     def is_owed(self) -> bool | None:
         """True on statements of debts, False on accounts, None if no word says which."""
+        if any(has_word(line.text, "kind", "prepaid") for line in self.other_lines):
+            return False
         owed, held = (
             sum(
                 (3 if line.page_number == 1 and line.box[1] < 0.3 and len(line.words) < 12 else 1)
@@ -252,17 +267,20 @@ class StatementAudit:
     @cached_property
     def orders(self) -> tuple[DateOrder, ...]:
         """The orders of day and month that fit every date of the rows and the headers."""
-        dates = [day for row in self.rows for day in row.dates] + [
+        dates = [day for row in self.rows for day in row.dates if _is_near_year(day, row.dates[0])] + [
             day for _, days in self.header_dates for day in days if day.year is not None
         ]
         dates = [day for day in dates if any(_is_valid(day, order) for order in ORDERS)]
         valid = tuple(order for order in ORDERS if all(_is_valid(day, order) for day in dates))
         fitting = tuple(order for order in valid if self._fits_period(order))
-        return fitting or valid
+        return fitting or tuple(order for order in valid if order != "year first") or valid
 
     def _fits_period(self, order: DateOrder) -> bool:
         period = self.find_period(order)
         days = [row.dates[0].resolve(order, period) for row in self.rows if row.dates]
+        known = [*filter(None, (*days, *(period or ())))]
+        if known and max(known) - min(known) > _MAX_SPAN:
+            return False
         return period is None or all(day and _measure_distance(day, period) <= PERIOD_MARGIN for day in days)
 
     @cached_property
@@ -387,7 +405,7 @@ class _Auditor:
             self._build_columns(),
             tuple(sums),
             tuple(line.line for line in self._lines if not line.is_row),
-            tuple(self._find_header_dates()),
+            tuple(_join_periods(self._find_header_dates())),
             self._find_booking_index(),
         )
 
@@ -498,6 +516,7 @@ class _Auditor:
             line.is_row = self._is_dated_row(line) and any(
                 abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in self._date_edges
             )
+        self._drop_rows_beside_labels()
         for position, line in enumerate(self._lines):
             if line.is_row or line.dates or not line.amounts or not self._is_in_columns(line):
                 continue
@@ -517,7 +536,16 @@ class _Auditor:
         has_undated = any(below.dates and not row.dates and _is_near(row, below) for row, below in pairs)
         if len(pairs) > _MAX_UNTOLD_PAIRS and not has_undated:
             for above, row in pairs:
-                row.is_row = bool(row.dates) or not (above.dates or not above.is_row)
+                row.is_row = bool(row.dates) or not (above.dates or not above.is_row) or _continues_balance(above, row)
+
+    def _drop_rows_beside_labels(self) -> None:
+        """Unmark dates left of a summary, above or below the table: their lines have no text where rows have it."""
+        rows = [line for line in self._lines if line.is_row]
+        starts = {id(line): min(w.box[0] for w in line.words) for line in rows if line.words}
+        limit = median(starts.values() or [0.0]) + _MAX_TEXT_INDENT
+        for ordered in (rows, rows[::-1]):
+            for line in takewhile(lambda line: starts.get(id(line), 0.0) > limit, ordered):
+                line.is_row = False
 
     def _is_lone_date(self, line: _ScannedLine) -> bool:
         return (
@@ -586,7 +614,7 @@ class _Auditor:
         return {
             x: _Title(max(_overlap(x, cell.box) for cell in nearest), " ".join(cell.text for cell in nearest))
             for x, cells in cells_by_range.items()
-            if (nearest := [cell for cell in cells if _overlap(x, cell.box) > -_MAX_TITLE_DISTANCE])
+            if (nearest := [cell for cell in cells if _is_title_of(x, cell, cells)])
         }
 
     def _find_booking_index(self) -> int:
@@ -687,6 +715,28 @@ class _Auditor:
         return len(between) <= 2 and not has_word(text, "date", "due") and not has_word(text, "date", "statement")
 
 
+def _continues_balance(above: _ScannedLine, below: _ScannedLine) -> bool:
+    """Return True if a line's amount is what its balance differs by from the line above."""
+    amounts, before = below.amounts, above.amounts
+    return len(amounts) == 2 and len(before) > 1 and amounts[0].value == abs(amounts[1].value - before[-1].value)
+
+
+def _join_periods(
+    header_dates: Iterable[tuple[str, tuple[PrintedDate, ...]]],
+) -> Iterator[tuple[str, tuple[PrintedDate, ...]]]:
+    """Join the first day of a period with the last one in a line of its own: "to 31 March 2024"."""
+    until = load_audit_words()["date"]["until"]
+    for run in split_into_runs(
+        header_dates,
+        lambda run, entry: (
+            len(run) == 1
+            and entry[0].casefold().strip(" :-") in until
+            and run[0][1][-1].box[3] < entry[1][0].box[3]  # not a table of rates with titles "from" and "to"
+        ),
+    ):
+        yield run[0][0], tuple(day for _, days in run for day in days)
+
+
 def _is_near(above: _ScannedLine, below: _ScannedLine) -> bool:
     """Return True if two lines are no further apart than two rows of a table."""
     return (
@@ -756,7 +806,7 @@ def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 def _find_dates(
     text: str, *, is_at_start: bool = False
-) -> Iterator[tuple[re.Match[str], tuple[int, int, int | None, bool]]]:
+) -> Iterator[tuple[re.Match[str], tuple[int, int, int | None, bool, bool]]]:
     """Find the dates of a text.
 
     Day and month divided by a point or a blank alone count only at the start of a line.
@@ -765,11 +815,11 @@ def _find_dates(
         month = _find_month(match["month"] or match["month2"])
         day = int(match["day"] or match["day2"])
         if month and 1 <= day <= 31:
-            yield match, (day, month, _complete_year(match["year"]), False)
+            yield match, (day, month, _complete_year(match["year"]), False, False)
     for match in _NUMERIC_DATE.finditer(text):
         first, second, third = match[1], int(match[3]), match[4]
         if len(first) == 4 and third and len(third) == 2 and 1 <= second <= 12:
-            yield match, (int(third), second, int(first), False)
+            yield match, (int(third), second, int(first), False, False)
         elif len(first) <= 2 and (
             match[2] in "/-"
             or (third and match[2].startswith("."))
@@ -781,7 +831,7 @@ def _find_dates(
         ):
             numbers = sorted((int(first), second))
             if numbers[0] >= 1 and numbers[0] <= 12 and numbers[1] <= 31:
-                yield match, (int(first), second, _complete_year(third), True)
+                yield match, (int(first), second, _complete_year(third), True, bool(third and len(third) == 2))
 
 
 @cache_document_text(256)
@@ -867,6 +917,15 @@ def _classify_title(title: str) -> ColumnRole:
     return next((role for role, is_named in roles if is_named), "")
 
 
+def _is_title_of(x: tuple[float, float], cell: TextLine, cells: Sequence[TextLine]) -> bool:
+    """Return True if a cell of a header is above a column, or near it and no other of its line is above it."""
+    overlap = _overlap(x, cell.box)
+    is_taken = any(
+        _overlap(x, other.box) > 0 and other.box[1] < cell.box[3] and cell.box[1] < other.box[3] for other in cells
+    )
+    return overlap > 0 or (overlap > -_MAX_TITLE_DISTANCE and not is_taken)
+
+
 def _find_nearest_range(box: Box, ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return min(ranges, key=lambda x: _measure_gap((x[0], 0, x[1], 0), box))
 
@@ -949,9 +1008,16 @@ def _build_date(year: int, month: int, day: int) -> date | None:
         return None
 
 
+def _is_near_year(printed: PrintedDate, other: PrintedDate) -> bool:
+    """Return False for a number in a text, such as a sort code, that is a date of years before or after."""
+    return printed.year is None or (other.year is not None and abs(printed.year - other.year) < _MAX_YEARS)
+
+
 def _is_valid(printed: PrintedDate, order: DateOrder) -> bool:
-    month, day = printed.order_parts(order)
-    return _build_date(printed.year or _CENTURY, month, day) is not None
+    if printed.year is not None:
+        return printed.build_printed(order) is not None
+    is_open = printed.is_numeric and order == "year first"
+    return not is_open and _build_date(_CENTURY, *printed.order_parts(order)) is not None
 
 
 def _measure_distance(day: date, period: tuple[date, date]) -> timedelta:

@@ -31,6 +31,8 @@ class StatementKind(StrictRecord):
     """Meaning of a balance printed without a mark."""
     unmarked: Direction
     """Usual direction of an amount printed without a mark."""
+    excludes: tuple[str, ...] = ()
+    """Names of kinds whose words then mean this one: a prepaid card is no credit card."""
     deposits: LinePattern | None = None
     """Titles, headings and labels that mean deposits on this kind of statement, whatever they mean on others."""
     withdrawals: LinePattern | None = None
@@ -105,7 +107,8 @@ def find_statement_kind(lines_by_page: Sequence[Sequence[TextLine]]) -> KindEvid
                 words, word = weight_by_words.setdefault(kind.name, {}), match.group().casefold()
                 is_title = is_head and len(cell.words) <= _MAX_TITLE_WORDS
                 words[word] = max(words.get(word, 1), _TITLE_WEIGHT if is_title else 1)
-    weights = {name: sum(weight_by_word.values()) for name, weight_by_word in weight_by_words.items()}
+    excluded = {name for kind in kinds if kind.name in weight_by_words for name in kind.excludes}
+    weights = {name: sum(words.values()) for name, words in weight_by_words.items() if name not in excluded}
     highest_weight = max(weights.values(), default=0)
     named_kinds = [kind for kind in kinds if weights.get(kind.name) == highest_weight >= _TITLE_WEIGHT]
     return KindEvidence(

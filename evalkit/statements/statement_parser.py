@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from datetime import date
 from decimal import Decimal
 from itertools import product
 from typing import Literal, get_args
@@ -21,7 +22,7 @@ from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, enclose_boxes
 from evalkit.statements.bank_vocabulary import match_at_line_start
 from evalkit.statements.date_survey import find_statement_period
-from evalkit.statements.dates import PartialDate, StatementPeriod, resolve_date
+from evalkit.statements.dates import PERIOD_MARGIN, PartialDate, StatementPeriod, resolve_date
 from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
 from evalkit.statements.table_row import LabelledAmount, TableRow, find_labelled_amounts, parse_trailing_amount
 from evalkit.statements.text_lines import TextLine, join_cents, split_lines_into_panels
@@ -29,7 +30,6 @@ from evalkit.statements.text_lines import TextLine, join_cents, split_lines_into
 LeftoverReason = Literal[
     "it belongs to no transaction",
     "its date cannot be read",
-    "its year is not known",
     "it has an amount and no date",
     "it has a date and no amount",
     "no heading says which way the money went",
@@ -58,7 +58,7 @@ class Transaction(LazyStrictRecord):
     """One transaction of a statement."""
 
     date: str
-    """The date, ISO 8601."""
+    """The date, ISO 8601; ``--MM-DD`` if the statement does not say of which year it is."""
     description: str
     amount: Decimal
     """The amount: deposits positive, withdrawals negative."""
@@ -76,6 +76,11 @@ class Transaction(LazyStrictRecord):
     """True if a character of an amount, misread by OCR, was corrected."""
     confidence: float | None = Field(default=None, exclude_if=lambda confidence: confidence is None)
     """Confidence in date, amount and description, 0..1; None if it was not rated."""
+
+    @property
+    def is_year_open(self) -> bool:
+        """True if only day and month are known."""
+        return self.date.startswith("--")
 
 
 class LeftoverText(LazyStrictRecord):
@@ -220,7 +225,12 @@ class _StatementParser:
                 self._add_leftover(
                     row.line, "it has dates behind its amounts" if is_list else "it belongs to no transaction"
                 )
-        elif not (self._consume_printed_sum(row) or row.has_no_text) and row.partial_date and row.has_money_movement:
+        elif (
+            not (self._consume_printed_sum(row) or row.has_no_text)
+            and row.partial_date
+            and row.has_money_movement
+            and not row.is_beside_label
+        ):
             self._rows_outside_regions.append(_build_leftover(line, "it belongs to no transaction"))
 
     def build_statement(self) -> ParsedStatement:
@@ -293,7 +303,7 @@ class _StatementParser:
         return True
 
     def _consume_printed_sum(self, row: TableRow) -> bool:
-        if row.partial_date:
+        if row.partial_date and not row.is_beside_label:
             return self._consume_balance_row(row)
         if self._consume_column_totals(row):
             return True
@@ -423,10 +433,13 @@ class _StatementParser:
         if open_transaction is None:
             return
         rows, main_row, amount = open_transaction.rows, open_transaction.main_row, open_transaction.amount
-        resolved_date = resolve_date(open_transaction.partial_date, self._period)
+        if amount is None and self._extend_last_transaction(open_transaction):
+            return
+        day = open_transaction.partial_date
+        resolved_date = resolve_date(day, self._period)
         descriptions = list(filter(None, (row.description for row in rows)))
         is_undescribed = not descriptions and self._template.find_column("description") is not None
-        if main_row is None or amount is None or is_undescribed or resolved_date is None:
+        if main_row is None or amount is None or is_undescribed or (resolved_date is None and day.year):
             # All lines as one, so that no word is lost.
             line = replace(rows[0].line, words=tuple(word for row in rows for word in row.line.words))
             self._add_leftover(
@@ -435,14 +448,14 @@ class _StatementParser:
                 if amount is None
                 else "it does not say what it was"
                 if is_undescribed
-                else "its year is not known",
+                else "its date cannot be read",
             )
             return
         if open_transaction.is_unsigned:
             self._unsigned_positions.add(len(self._transactions))
         self._transactions.append(
             Transaction(
-                date=resolved_date.isoformat(),
+                date=resolved_date.isoformat() if resolved_date else f"--{day.month:02}-{day.day:02}",
                 description=self._template.rows.joint.join(descriptions),
                 amount=amount,
                 balance=main_row.get_signed_balance(),
@@ -454,6 +467,27 @@ class _StatementParser:
                 is_mended=main_row.is_ocr_corrected,
             )
         )
+
+    def _extend_last_transaction(self, open_transaction: _OpenTransaction) -> bool:
+        """Add lines without an amount, which begin with the value date, to the row right above them."""
+        value_date = resolve_date(open_transaction.partial_date, self._period)
+        lines = [row.line for row in open_transaction.rows]
+        last = self._transactions[-1] if self._transactions else None
+        if (
+            last is None
+            or last.is_year_open
+            or value_date is None
+            or abs(value_date - date.fromisoformat(last.date)) > PERIOD_MARGIN
+            or lines[0].page_number != last.page
+            or not 0 <= lines[0].box[1] - last.boxes[-1][1] <= self._template.rows.gap * lines[0].height
+        ):
+            return False
+        descriptions = (last.description, *filter(None, (row.description for row in open_transaction.rows)))
+        boxes = (*last.boxes, *(line.page_box for line in lines))
+        self._transactions[-1] = last.model_copy(
+            update={"description": self._template.rows.joint.join(descriptions), "boxes": boxes}
+        )
+        return True
 
     def _add_leftover(self, line: TextLine, reason: LeftoverReason) -> bool:
         self._leftovers.append(_build_leftover(line, reason))

@@ -21,6 +21,9 @@ from evalkit.statements.text_lines import PageWord, TextLine
 _MAX_LINES_BELOW_LABEL = 2
 #: Most words of an amount: "$ 1 234,56 CR".
 _MAX_AMOUNT_WORDS = 4
+#: Largest distance of a row's text from where descriptions begin, in page widths: further right is the label of another
+#: amount, beside a date.
+MAX_TEXT_INDENT = 0.25
 _COUNT_PATTERN = re.compile(r"[\d#%=+-]*")
 
 
@@ -223,6 +226,12 @@ class TableRow:
             or parse_amount(cell.text, self.template.amounts.decimal)
             for cell in self.line.cells
         )
+
+    @property
+    def is_beside_label(self) -> bool:
+        """True if the text begins too far right for a description: it is the label of an amount."""
+        column, words = self.template.find_column("description"), self.words_by_column.get("description", ())
+        return column is not None and bool(words) and words[0].box[0] - column.x[0] > MAX_TEXT_INDENT
 
     @property
     def has_date_after_amount(self) -> bool:

@@ -248,9 +248,9 @@ def _generate_amount_rules(
         ("held", "owed") if printed_balances or "balance" in column_names else (usual_balance,)
     )
     marks = _find_marks(layout, column_names, ("amount",))
-    side_marks = _find_marks(layout, column_names, _SIDES)
-    # A minus beside debits or credits without a mark takes one of them back.
-    number_format["reversals"] = None in side_marks and bool(side_marks & set(MINUS_MARKS))
+    # A minus beside debits or credits without a mark takes one of them back; in a column of its own it is the debits'.
+    side_marks = [_find_marks(layout, column_names, (side,)) for side in _SIDES]
+    number_format["reversals"] = any(None in marks and not marks.isdisjoint(MINUS_MARKS) for marks in side_marks)
     is_mixed = None in marks and bool(marks & set(MINUS_MARKS))
     title_direction = _find_amount_title_direction(layout, column_names)
     for (amount_rules, held_prior, owed_prior), balance in product(
@@ -472,7 +472,8 @@ def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> f
         for check in reconciliation.checks
         if check.name not in ("running_balance", "repeated_rows")
     )
-    score -= _LEFTOVER_PENALTY * (len(statement.left_over) + len(statement.outside))
+    open_count = sum(row.is_year_open for row in statement.transactions)
+    score -= _LEFTOVER_PENALTY * (len(statement.left_over) + len(statement.outside) + open_count)
     return score + (_WORDING_WEIGHT * evidence.word_score + _HEADING_WEIGHT * evidence.heading_score)
 
 

@@ -67,16 +67,16 @@ def _find_changed_dates(applied: AppliedTemplate, layout: LayoutSurvey) -> Itera
         yield f"{len(texts) - own_count} of {len(texts)} dates are printed in another order: {order}"
         return
     if count := _count_rows_outside_period(applied):
-        yield f"the dates of {count} rows are outside the statement's period"
+        yield f"the dates of {count} rows have no year or are outside the statement's period"
 
 
 def _count_rows_outside_period(applied: AppliedTemplate) -> int:
-    """Count rows dated over a week outside the statement's period; 0 without one."""
+    """Count rows without a year, or dated over a week outside the statement's period."""
     start, end = applied.statement.period_start, applied.statement.period_end
-    if not start or not end:
-        return 0
-    earliest, latest = date.fromisoformat(start) - PERIOD_MARGIN, date.fromisoformat(end) + PERIOD_MARGIN
-    return sum(not earliest <= date.fromisoformat(row.date) <= latest for row in applied.statement.transactions)
+    earliest, latest = date.min, date.max
+    if start and end:
+        earliest, latest = date.fromisoformat(start) - PERIOD_MARGIN, date.fromisoformat(end) + PERIOD_MARGIN
+    return sum(not str(earliest) <= row.date <= str(latest) for row in applied.statement.transactions)
 
 
 def _find_moved_regions(applied: AppliedTemplate) -> Iterator[str]:

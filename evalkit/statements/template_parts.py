@@ -17,6 +17,7 @@ from evalkit.statements.layout_survey import (
     LayoutSurvey,
     build_pattern_with_any_numbers,
     find_line_amounts,
+    find_line_dates,
 )
 from evalkit.statements.statement_parser import ParsedStatement
 from evalkit.statements.statement_template import (
@@ -306,8 +307,12 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
                 or layout.is_row_start(line)
                 or len(line.cells) > 1
                 or line.text[-1:].isdigit()
-                # The second line of a description begins right of the dates, and is not apart.
-                or (line.box[0] >= layout.date_column.x1 and not _is_apart(layout, lines, position))
+                # The second line of a description begins right of the dates, below a row, and is not apart.
+                or (
+                    line.box[0] >= layout.date_column.x1
+                    and not layout.is_sum_line(lines[position - 1])
+                    and not _is_apart(layout, lines, position)
+                )
             )
             direction = next(
                 (direction for pattern, direction in heading_patterns if match_at_line_start(pattern, line.text)), None
@@ -446,7 +451,12 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
         is_known_line = layout.is_sum_line(line) or any(
             match_at_line_start(pattern, line.text) for pattern in load_bank_vocabulary().furniture
         )
-        is_below_text = layout.has_text_before_dates or layout.date_column.x1 < line.box[0]
+        is_below_text = (
+            layout.has_text_before_dates
+            or layout.date_column.x1 < line.box[0]
+            # The value date of a row may be printed below its date.
+            or any(layout.date_column.overlaps(day.x0, day.x1) for day in find_line_dates(line))
+        )
         is_continuation = is_below_text and (line.box[2] < first_amount_x or last_amount_x < line.box[0])
         has_amount = not layout.is_row_start(line) and _ends_in_amount(layout, line)
         if (

@@ -31,6 +31,8 @@ _MIN_CELL_GAP = 0.6
 _MIN_SIDEWAYS_WORDS = 5
 #: Largest gap between an amount and the mark of its direction, in heights of a word.
 _MAX_MARK_GAP = 5.0
+#: Largest distance of an amount's mark below it, in heights of a word, from middle to middle.
+_MAX_MARK_DISTANCE = 2.2
 #: A whole amount, and its cents in a cell of their own, with the largest gap between them.
 _WHOLE_AMOUNT, _CENTS, _MAX_CENTS_GAP = re.compile(r"\W?\d{1,3}(?:[.,'’]?\d{3})*"), re.compile(r"\d\d[-+)]?"), 2.5
 _AMOUNT_END = re.compile(r"\d[.,' ]\d\d\)?$")
@@ -154,8 +156,30 @@ def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
     word_rows = split_into_runs(
         sorted(words, key=lambda word: word.deskewed_center_y), lambda row, word: _is_on_line(row, word, min_height)
     )
+    for upper_row, row in pairwise(word_rows):
+        if len(row) == 1 and (marked_word := _find_amount_above(upper_row, row[0])):
+            # The mark of an amount may be printed below it.
+            upper_row.append(replace(row.pop(), deskewed_center_y=marked_word.deskewed_center_y))
     return tuple(
-        TextLine(page.page_num, tuple(sorted(row, key=lambda word: word.box[0])), is_recognised) for row in word_rows
+        TextLine(page.page_num, tuple(sorted(row, key=lambda word: word.box[0])), is_recognised)
+        for row in word_rows
+        if row
+    )
+
+
+def _find_amount_above(words: Sequence[PageWord], mark: PageWord) -> PageWord | None:
+    """Return the amount right above a lone mark of its direction; None if there is none."""
+    if get_sign_mark(mark.text) not in ("cr", "dr"):
+        return None
+    return next(
+        (
+            word
+            for word in words
+            if _AMOUNT_END.search(word.text)
+            and word.box[0] < mark.box[0] < word.box[2]
+            and mark.deskewed_center_y - word.deskewed_center_y < _MAX_MARK_DISTANCE * word.height
+        ),
+        None,
     )
 
 

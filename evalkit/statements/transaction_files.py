@@ -84,8 +84,11 @@ def _render_xlsx(reading: StatementReading) -> bytes:
     column_names, rows = _tabulate(reading.statement.transactions)
     is_date = [name == "date" for name in column_names]
     cells = [
-        [date.fromisoformat(str(cell)) if is_day else cell for cell, is_day in zip(row, is_date, strict=True)]
-        for row in rows
+        [
+            date.fromisoformat(str(cell)) if is_day and not transaction.is_year_open else cell
+            for cell, is_day in zip(row, is_date, strict=True)
+        ]
+        for transaction, row in zip(reading.statement.transactions, rows, strict=True)
     ]
     return render_workbook([Sheet("transactions", column_names, cells, {"amount": "0.00", "balance": "0.00"})])
 
@@ -93,8 +96,15 @@ def _render_xlsx(reading: StatementReading) -> bytes:
 def _render_ofx(reading: StatementReading) -> bytes:
     """Render OFX 2.2, one list of transactions for each account.
 
-    The balance is left out if the statement prints none; the currency is XXX if it names none.
+    The balance is left out if the statement prints none; the currency is XXX if it names none. UsageError if the year
+    of a row is not known.
     """
+    if open_count := sum(row.is_year_open for row in reading.statement.transactions):
+        raise UsageError(
+            f"the statement does not say of which year {open_count} rows are, and OFX has no dates without a year",
+            code="TEMPLATE-TABLE",
+            remedy="Write a file that ends with .csv or .xlsx: it has day and month.",
+        )
     from jinja2 import Environment, StrictUndefined  # imported late: few commands need it
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=True)

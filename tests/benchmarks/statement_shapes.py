@@ -5,7 +5,9 @@ shapes of ``statements/drawn.py``), with ``--shape NAME`` for one shape and ``--
 statement; the fourth and fifth halves have four banks of each shape (``--months 4``). A row is right if date,
 description, amount, balance and page are; blanks are normalised, of scans they do not count. The template is built from
 a bank's month, reviewed, and then reads that month and the next one. ``sound`` statements are those in which the page
-proves all signs and dates; where it does not, a person must be asked.
+proves all signs and dates; where it does not, a person must be asked: there the rows are counted again with the better
+of the readings between which that person chooses, and without what the page does not say and the program has named as
+open (a year, a sign).
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -43,6 +46,7 @@ from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.llm.embedded import EmbeddedModel
+from evalkit.statements.alternative_readings import build_opposite_reading, build_other_date_order
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.template_builder import build_draft_template
 from evalkit.statements.template_review_loop import TemplateReviewLoop, TemplateReviewResult
@@ -81,6 +85,8 @@ class Outcome:
     must_ask: bool
     rows: Rows
     next_rows: Rows
+    answered_rows: Rows
+    """The rows with a person's answer, in all that is printed."""
     sums: Counter[str]
     """How many printed sums are ``met``, ``told`` as an issue, or ``missed`` in silence."""
     next_sums: Counter[str]
@@ -154,8 +160,41 @@ def read_statement(statement: Statement, folder: Path) -> DocumentBundle:
 
 def count_rows(statement: Statement, rows: Iterable[Any]) -> Rows:
     """Compare rows; one that was read twice is right once."""
-    there, read = (_keys(each, statement.is_scanned) for each in (statement.rows, rows))
+    return _compare_keys(*(_keys(each, statement.is_scanned) for each in (statement.rows, rows)))
+
+
+def _compare_keys(there: Counter[tuple[Any, ...]], read: Counter[tuple[Any, ...]]) -> Rows:
     return Rows(there.total(), read.total(), (there & read).total())
+
+
+def count_answered_rows(statement: Statement, applied: AppliedTemplate | None, issues: Sequence[Any]) -> Rows:
+    """Compare the better of the readings that a person may choose, in all that the page says.
+
+    The year does not count if no page prints it and the rows have none, nor the signs if nothing proves them and an
+    issue says so.
+    """
+    if applied is None:
+        return count_rows(statement, ())
+    template = applied.template
+    others = (build_opposite_reading(template), build_other_date_order(template))
+    readings = [applied, *map(applied.apply_other_template, filter(None, others))]
+    is_sign_open = not statement.signs_proven and any(each.category == "sign_logic" for each in issues)
+    return max(
+        (_count_printed(statement, each.statement.transactions, is_sign_open=is_sign_open) for each in readings),
+        key=attrgetter("right"),
+    )
+
+
+def _count_printed(statement: Statement, rows: Sequence[Any], *, is_sign_open: bool) -> Rows:
+    is_year_open = not statement.dates_certain and any(each.date.startswith("--") for each in rows)
+
+    def print_key(row: Any) -> tuple[Any, ...]:
+        date, text, amount, balance, page = _key(row, statement.is_scanned)
+        if is_sign_open:
+            amount, balance = abs(amount), balance and abs(balance)
+        return date[-5:] if is_year_open else date, text, amount, balance, page
+
+    return _compare_keys(Counter(map(print_key, statement.rows)), Counter(map(print_key, rows)))
 
 
 def _keys(rows: Iterable[Any], is_scanned: bool) -> Counter[tuple[Any, ...]]:
@@ -299,6 +338,7 @@ def measure(half: str, shape: str, seed: int) -> Outcome:
         statement.signs_proven is False or not statement.dates_certain or not statement.has_sums_right,
         count_rows(statement, rows),
         count_rows(following, later.statement.transactions if later else ()),
+        count_answered_rows(statement, applied, issues),
         judge_sums(statement, applied, texts),
         judge_sums(following, later, ()),
         result is not None and result.template_case is None,
@@ -377,6 +417,13 @@ def tell_total(outcomes: Sequence[Outcome], console: Console) -> None:
     for each in wrong:
         console.print(f"  {each.shape}, bank {each.seed}: {', '.join(each.grave)}", highlight=False)
     asked = [each for each in outcomes if each.must_ask]
+    for kind, answered in (
+        ("of those that a person must be asked", asked),
+        ("of text", [each for each in outcomes if not each.is_scanned]),
+    ):
+        rows = [each.answered_rows if each.must_ask else each.rows for each in answered]
+        right, most = sum(each.right for each in rows), sum(each.most for each in rows)
+        console.print(f"rows {kind} right in all that is printed, with that answer: {interval(right, most)}")
     hidden = [each for each in asked if each.is_stable]
     console.print(f"a person must be asked, but stable: {interval(len(hidden), len(asked))}; must be 0")
     for each in hidden:

@@ -246,6 +246,38 @@ def test_a_list_of_negatives_is_no_finding(text: str) -> None:
     assert values("genomics", "mutations", report) == {"1": "KRAS G12D"}
 
 
+def test_a_fusion_and_its_kind_are_one_variant() -> None:
+    table = rows("Alteration\tNucleotide\tKind\tFraction", "TMPRSS2-ERG fusion\t-\trearrangement\t3.1 %")
+    assert values("genomics", "mutations", table) == {"1": "TMPRSS2::ERG fusion"}
+
+
+def test_a_list_behind_not_found_holds_no_variant() -> None:
+    report = ClinicalReport(document("MYC amplification was seen. NOT FOUND: EGFR, MET exon 14 skipping, RET.").pages)
+    assert values("genomics", "mutations", report) == {"1": "MYC amplification"}
+
+
+def test_a_cut_off_beside_a_result_is_not_the_results() -> None:
+    table = rows("Signature\tResult\tCut-off", "Tumor mutational burden\t5.3 mut/Mb\thigh if >= 10 mut/Mb")
+    assert values("genomics", "tmb", table) == ["5.3"]
+
+
+def test_stains_that_were_not_stained_have_no_result() -> None:
+    report = ClinicalReport(
+        document("PMS2 retained. MLH1 and MSH2 were not stained, as their partners are retained.").pages
+    )
+    assert values("pathology", "ihcMarkers", report) == {"PMS2": "retained"}
+
+
+def test_an_assessment_beside_an_impression_is_another_part() -> None:
+    report = ClinicalReport(document("Impression\nA mass of the right breast.\nAssessment\nBI-RADS category 5").pages)
+    assert values("radiology", "impression", report) == ["A mass of the right breast."]
+
+
+def test_a_corrected_result_without_a_unit() -> None:
+    text = "AMENDED REPORT 11 Nov 2025. INR 2.4 (corrected; first issued as 4.2)."
+    assert values("lab-report", "labValues", ClinicalReport(document(text).pages)) == {"INR": "2.4"}
+
+
 def test_no_variant_is_a_finding_too() -> None:
     report = ClinicalReport(document("No pathogenic variants were detected.").pages)
     assert values("genomics", "mutations", report) == {"1": "none detected"}

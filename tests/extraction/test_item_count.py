@@ -782,3 +782,33 @@ def test_cores_of_lower_grades_only_doubt_a_grade() -> None:
     text = "Gleason score 4+4=8\nA\t3/6\t{}\t11 mm"
     assert list_doubted(text.format("3+4=7"), {"grade": "Gleason 4+4=8"}) == ["grade"]
     assert list_doubted(text.format("4+4=8"), {"grade": "Gleason 4+4=8"}) == []
+
+
+@pytest.mark.parametrize(("text", "is_doubted"), [("This replaces the result of May 12.", False), ("All final.", True)])
+def test_a_result_that_replaces_another_is_in_no_doubt(text: str, *, is_doubted: bool) -> None:
+    quote = f"Corrected HER2 result: Positive (IHC 3+). {text}"
+    value = found_value("positive, 3+").model_copy(update={"quote": quote})
+    items = count_items(document(f"HER2\tNegative (IHC 1+)\n{quote}").pages)
+    doubted = find_doubted_values(items, {"ihcMarkers.HER2": value}, get_field_template("pathology"))
+    assert bool(doubted) is is_doubted
+
+
+def test_a_case_number_is_no_stain() -> None:
+    assert list_unread("Our no. CD25-20716.", {}) == []
+
+
+def test_a_numbered_heading_ends_the_gross_part() -> None:
+    text = "2. Gross findings\nBowel of 24 cm.\n3. Histology\nTumor glands reach the inked circumferential margin."
+    assert [item.role for item in count(text, "margin")] == ["present"]
+
+
+def test_a_category_under_its_heading_is_no_impression() -> None:
+    values = {"impression": "A mass."}
+    assert list_unread("Impression\nA mass.\nAssessment\nBI-RADS category 5", values, "radiology") == []
+    assert list_unread("Impression\nA mass.\nAssessment\nA cyst is likely.", values, "radiology") == ["impression"]
+
+
+def test_a_result_of_a_test_without_units_is_counted() -> None:
+    assert list_unread("INR 2.4 (corrected). Target INR 2.0-3.0.", {"labValues.APTT": "38 s"}, "lab-report") == [
+        "labValues"
+    ]

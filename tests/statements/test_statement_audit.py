@@ -270,3 +270,48 @@ def test_totals_prove_the_sides_of_columns_without_titles() -> None:
         "Pebble\nTotal deposits  30.00\n\n03.01.24  POS        20.00\n04.01.24  POS        25.00\n09.01.24  PAY                   30.00\n"
     )
     assert [direction.sign for direction in prove_directions(audited)] == [-1, -1, 1]
+
+
+def test_a_title_beside_another_column_is_not_its_own() -> None:
+    audited = audit(
+        "Data        Histórico     Documento    Valor\n03.01.24    POS           7.150.000    20,00\n09.01.24    PAY           7.150.001    30,00\n"
+    )
+    assert [column.title for column in audited.columns] == ["Valor"]
+
+
+def test_a_period_may_end_in_the_next_line() -> None:
+    rows = "5 Jan     SHOP      10.00\n9 Feb     PAY       50.00\n"
+    period = audit(f"Statement from 1 January 2023\n            to 31 March 2023\n{rows}").find_period("day first")
+    assert period == (date(2023, 1, 1), date(2023, 3, 31))
+    rates = "From         To\n1 May 2023   8 May 2023\n"
+    assert audit(f"Statement date 31 March 2023\n{rows}{rates}").find_period("day first") != (
+        date(2023, 5, 1),
+        date(2023, 5, 8),
+    )
+
+
+def test_a_year_of_two_digits_may_be_first() -> None:
+    rows = "24/06/02  SHOP      10.00\n24/06/25  PAY       50.00\n"
+    assert audit(f"Period 2024/06/01 - 2024/06/30\n{rows}").orders == ("year first",)
+    assert audit("Period 01/06/24 - 30/06/24\n02/06/24  SHOP      10.00\n").orders == ("day first",)
+
+
+def test_a_sort_code_in_a_description_is_no_date() -> None:
+    rows = "20/01/24  TO 31-22-33   10.00\n25/01/24  PAY           50.00\n"
+    assert audit(f"Period 1 January 2024 to 31 January 2024\n{rows}").orders == ("day first",)
+
+
+def test_a_last_row_without_a_date_follows_from_its_balance() -> None:
+    rows = """Date        Description         Paid out    Paid in     Balance
+02/02/2024  SHOP                 10.00                   90.00
+05/02/2024  PAY                             10.00       100.00
+09/02/2024  SHOP                 20.00                   80.00
+            FEE                   {fee}                   77.00
+"""
+    assert [len(audit(rows.format(fee=fee)).rows) for fee in ("3.00", "4.00")] == [4, 3]
+
+
+def test_daily_balances_are_no_closing_balance() -> None:
+    head = "".join(f"0{day}.01.24  POS        20.00\n" for day in range(1, 6))
+    assert [each.kind for each in audit(f"{head}Ending balance   50.00\n").sums] == ["closing"]
+    assert [each.kind for each in audit(f"{head}Daily ending balance   50.00\n").sums] == ["other"]

@@ -50,6 +50,7 @@ SUMMARY_IN_PARTS: list[str | Cells] = [
     row("10/30", "Rent LLC Web Pmts PPD", (-480, "-600.00"), (-560, "2,749.75")),
     [(110, "Ending Balance"), (-560, "$2,749.75")], "", "IN CASE OF ERRORS OR QUESTIONS call us.",
 ]  # fmt: skip
+_DEBITS_AND_CREDITS: Cells = [(50, "Date"), (110, "Details"), (-400, "Debit"), (-480, "Credit"), (-560, "Balance")]
 _HEAD: Cells = [(50, "Date"), (110, "Description"), (-560, "Amount")]
 DAILY_BALANCES: list[str | Cells] = [
     "Bank of Meadows, N.A.", "for March 1, 2024 to March 31, 2024", "", "Account summary",
@@ -176,6 +177,57 @@ LABELS_BEHIND_AMOUNTS: list[str | Cells] = [
     [(50, "09.01.24"), (105, "10.01.24"), (-310, "900,00"), (330, "STIPENDIO")], [(330, "RIF 88120")],
     [(-310, "3.880,00"), (330, "SALDO FINALE AL 31.01.2024")],
 ]  # fmt: skip
+DATE_BESIDE_A_SUMMARY: list[str | Cells] = [
+    "Summit Charge Card", "Billing period 02/28/24 to 03/27/24", "",
+    [(50, "Please Pay By"), (330, "Previous Balance"), (-560, "$80.00")],
+    [(50, "04/16/24"), (330, "Payments/Credits"), (-560, "-$80.00")],
+    [(330, "New Charges"), (-560, "+$60.00")], [(330, "New Balance"), (-560, "=$60.00")], "",
+    "Payments and Credits", _HEAD, row("03/02/24*", "ONLINE PAYMENT - THANK YOU", (-560, "-$80.00")), "",
+    "New Charges", _HEAD, row("03/05/24", "BOOKS", (-560, "$10.00")), row("03/09/24", "GRILL", (-560, "$50.00")),
+    labelled("Total New Charges", "$60.00", -560),
+]  # fmt: skip
+DEBITS_WITH_A_MINUS: list[str | Cells] = [
+    "Banco Serra", "Período: 01/11/2023 a 30/11/2023", "",
+    [(50, "Data"), (110, "Histórico"), (-400, "Crédito"), (-480, "Débito"), (-560, "Saldo")],
+    [(110, "SALDO ANTERIOR"), (-560, "100,00")], row("03/11/2023", "CONTA DE LUZ", (-480, "-40,00"), (-560, "60,00")),
+    row("07/11/2023", "SALARIO", (-400, "900,00"), (-560, "960,00")), row("09/11/2023", "SAQUE", (-480, "-60,00"), (-560, "900,00")),
+]  # fmt: skip
+VALUE_DATES_BELOW: list[str | Cells] = [
+    "Direktbank Auental", "Girokonto   31.03.2023", labelled("Alter Saldo", "100,00 Euro"), labelled("Neuer Saldo", "40,00 Euro"), "",
+    [(50, "Buchung"), (130, "Buchung / Verwendungszweck"), (-560, "Betrag (EUR)")], "Valuta",
+    row("03.03.2023", "Lastschrift KORN", (-560, "-20,00")), row("04.03.2023", "Rechnung 12"), "",
+    row("09.03.2023", "Lastschrift MARKT", (-560, "-30,00")), row("09.03.2023", "Miete"), [(110, "Mandat 7")], "",
+    row("20.03.2023", "Entgelt", (-560, "-10,00")), row("21.03.2023", "Quartal"),
+]  # fmt: skip
+MARKS_BELOW: list[str | Cells] = [
+    "Amberley Credit Card", "Statement date 31 March 2024", labelled("Previous balance", "100.00"), labelled("New balance", "80.00"), "",
+    [(50, "Date"), (110, "Details"), (-560, "Amount")], row("4 Mar", "BOOKS", (-560, "30.00")),
+    row("9 Mar", "PAYMENT - THANK YOU", (-560, "70.00")), [(-560, "CR")], row("12 Mar", "GRILL", (-560, "20.00")),
+]  # fmt: skip
+RATES_BELOW: list[str | Cells] = [
+    "Fellside Saver", "Statement date: 31/01/2024", "", [(50, "Date"), (110, "Details"), (-400, "Paid out"), (-480, "Paid in"), (-560, "Balance")],
+    row("01/01/2024", "Balance brought forward", (-560, "100.00")), row("09/01/2024", "Gift", (-480, "20.00"), (-560, "120.00")),
+    row("20/01/2024", "Transfer to 11-22-33", (-400, "30.00"), (-560, "90.00")),
+    row("31/01/2024", "Balance carried forward", (-560, "90.00")), "", "Interest rate history",
+    [(50, "From"), (180, "To"), (300, "Gross rate %"), (-480, "Interest")],
+    [(50, "01/01/2024"), (180, "14/01/2024"), (300, "4.00"), (-480, "7.88")], [(50, "15/01/2024"), (180, "31/01/2024"), (300, "4.05"), (-480, "2.71")],
+]  # fmt: skip
+YEAR_OF_A_LOAN: list[str | Cells] = [
+    "Nordhaus mortgage loan", "Period 01.01.2024 - 31.12.2024", "", _DEBITS_AND_CREDITS,
+    row("01.01.", "Opening balance", (-560, "900.00")), row("05.01.", "Interest", (-400, "3.00"), (-560, "903.00")),
+    row("05.01.", "Instalment", (-480, "50.00"), (-560, "853.00")), row("05.12.", "Instalment", (-480, "50.00"), (-560, "803.00")),
+    row("31.12.", "Closing balance", (-560, "803.00")),
+]  # fmt: skip
+YEARS_OF_TWO_DIGITS_FIRST: list[str | Cells] = [
+    "Kansai Bank current account", "Period 24/06/01 - 24/06/30", "", _DEBITS_AND_CREDITS,
+    row("24/06/02", "Opening balance", (-560, "900.00")), row("24/06/05", "Gas", (-400, "3.00"), (-560, "897.00")),
+    [(50, "24/06/25 10:30"), (130, "Salary"), (-480, "50.00"), (-560, "947.00")],
+]  # fmt: skip
+FOREIGN_AMOUNTS_IN_TEXTS: list[str | Cells] = [
+    "Southern Bank current account", "1 July 2023 to 31 July 2023", "", _DEBITS_AND_CREDITS,
+    row("01 Jul", "Opening balance", (-560, "900.00")), row("03 Jul", "Provedore", (-400, "3.00"), (-560, "897.00")), [(110, "USD 12.40")],
+    row("09 Jul", "Provedore", (-400, "7.00"), (-560, "890.00")), [(110, "USD 22.40")], row("30 Jul", "Wages", (-480, "50.00"), (-560, "940.00")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -208,6 +260,14 @@ LABELS_BEHIND_AMOUNTS: list[str | Cells] = [
             4,
         ),
         (LABELS_BEHIND_AMOUNTS, "2024-01-03 2024-01-09", "-20.00 900.00", 1),
+        (DATE_BESIDE_A_SUMMARY, "2024-03-02 2024-03-05 2024-03-09", "80.00 -10.00 -50.00", 3),
+        (DEBITS_WITH_A_MINUS, "2023-11-03 2023-11-07 2023-11-09", "-40.00 900.00 -60.00", 1),
+        (VALUE_DATES_BELOW, "2023-03-03 2023-03-09 2023-03-20", "-20.00 -30.00 -10.00", 1),
+        (MARKS_BELOW, "2024-03-04 2024-03-09 2024-03-12", "-30.00 70.00 -20.00", 1),
+        (RATES_BELOW, "2024-01-09 2024-01-20", "20.00 -30.00", 2),
+        (YEAR_OF_A_LOAN, "2024-01-05 2024-01-05 2024-12-05", "-3.00 50.00 50.00", 2),
+        (YEARS_OF_TWO_DIGITS_FIRST, "2024-06-05 2024-06-25", "-3.00 50.00", 1),
+        (FOREIGN_AMOUNTS_IN_TEXTS, "2023-07-03 2023-07-09 2023-07-30", "-3.00 -7.00 50.00", 1),
     ],
     ids=[
         "summary in parts",
@@ -222,6 +282,14 @@ LABELS_BEHIND_AMOUNTS: list[str | Cells] = [
         "blanks in dates",
         "value dates before balances",
         "labels behind amounts",
+        "date beside a summary",
+        "debits with a minus",
+        "value dates below",
+        "marks below",
+        "rates below",
+        "year of a loan",
+        "years of two digits first",
+        "foreign amounts in texts",
     ],
 )
 def test_rows_are_read_and_sums_are_met(
@@ -321,6 +389,38 @@ def test_codes_with_a_title_of_their_own_are_no_description(tmp_path: Path) -> N
     ]  # fmt: skip
     transactions = drawn(tmp_path, [head, *rows]).statement.transactions
     assert [transaction.description for transaction in transactions] == ["TAVERN", "LANDLORD", "SALARY"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "descriptions"),
+    [
+        (VALUE_DATES_BELOW, ["Lastschrift KORN Rechnung 12", "Lastschrift MARKT Miete Mandat 7", "Entgelt Quartal"]),
+        (FOREIGN_AMOUNTS_IN_TEXTS, ["Provedore USD 12.40", "Provedore USD 22.40", "Wages"]),
+        (YEARS_OF_TWO_DIGITS_FIRST, ["Gas", "Salary"]),
+    ],
+)
+def test_descriptions_have_all_their_lines_and_no_time(
+    lines: list[str | Cells], descriptions: list[str], tmp_path: Path
+) -> None:
+    assert [one.description for one in drawn(tmp_path, lines).statement.transactions] == descriptions
+
+
+def test_references_beside_partners_are_no_description(tmp_path: Path) -> None:
+    head: Cells = [(50, "Booked"), (120, "Valued"), (190, "Reference"), (270, "Partner"), (-560, "Amount")]
+    rows: list[str | Cells] = [
+        [(50, f"{day}/01/2024"), (120, f"{day}/01/2024"), (190, f"T88{day}"), (270, text), (-560, "-80.00")]
+        for day, text in (("15", "TAVERN"), ("18", "LANDLORD"), ("24", "BAKERY"))
+    ]
+    transactions = drawn(tmp_path, [head, *rows]).statement.transactions
+    assert [transaction.description for transaction in transactions] == ["TAVERN", "LANDLORD", "BAKERY"]
+
+
+def test_a_prepaid_card_holds_money(tmp_path: Path) -> None:
+    head = ["Swirl Prepaid", "Card statement   May 2024", labelled("Balance at start of month", "100.00")]
+    rows = [row("03/05/2024", "NEWS", (-560, "-5.00")), row("14/05/2024", "REFUND", (-560, "+20.00"))]
+    made = drawn(tmp_path, [*head, labelled("Balance at end of month", "115.00"), "", _HEAD, *rows])
+    assert (made.template.identity.statement, made.template.amounts.balance) == ("prepaid card", "held")
+    assert "marks" in made.template.amounts.sign_proof
 
 
 def test_a_heading_apart_from_the_row_above_is_no_line_of_it(tmp_path: Path) -> None:

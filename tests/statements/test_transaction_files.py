@@ -12,6 +12,7 @@ import pytest
 from lxml import etree
 
 from evalkit.core.spreadsheets import unescape_formula
+from evalkit.errors import UsageError
 from evalkit.statements.bank_export import read_bank_export
 from evalkit.statements.statement_parser import ParsedStatement, PrintedSum, Transaction
 from evalkit.statements.statement_template import StatementTemplate
@@ -88,6 +89,16 @@ def test_xlsx_cells_have_types() -> None:
     assert tuple(strings[int(cell.findtext("s:v", namespaces=names))] for cell in texts) == TEXTS
     assert cells["C2"].get("t") is None
     assert Decimal(cells["D2"].findtext("s:v", namespaces=names)) == Decimal("1234567890.12")
+
+
+def test_a_year_that_is_not_known_stays_open() -> None:
+    source = reading(("RENT",))
+    rows = tuple(row.model_copy(update={"date": "--02-01"}) for row in source.statement.transactions)
+    source = source._replace(statement=source.statement.model_copy(update={"transactions": rows}))
+    assert b"--02-01,RENT" in written("a.csv", source)
+    assert b"--02-01" in zipfile.ZipFile(io.BytesIO(written("a.xlsx", source))).read("xl/sharedStrings.xml")
+    with pytest.raises(UsageError, match="of which year 1 rows are"):
+        written("a.ofx", source)
 
 
 @pytest.mark.parametrize("balance", ["held", "owed"])

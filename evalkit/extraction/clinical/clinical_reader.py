@@ -281,18 +281,23 @@ def _read_msi(field: TemplateField, report: ClinicalReport, is_second_pass: bool
 
 
 def _read_section(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
+    """Read the sections of the field's first label that the report has; the second pass, of all labels."""
     for label in (*field.labels, *field.more_labels) if is_second_pass else field.labels:
-        for section in report.sections:
-            if section.name == label:
-                (page, start, end), *further_spans = section.spans
-                if page.text[start:end].strip():
-                    yield LocatedClinicalValue(
-                        page,
-                        start,
-                        end,
-                        SURE_CONFIDENCE if label in field.labels else GUESSED_CONFIDENCE,
-                        continued_spans=tuple(further_spans),
-                    )
+        sections = [section for section in report.sections if section.name == label]
+        readings = [
+            LocatedClinicalValue(
+                page,
+                start,
+                end,
+                SURE_CONFIDENCE if label in field.labels else GUESSED_CONFIDENCE,
+                continued_spans=tuple(further_spans),
+            )
+            for (page, start, end), *further_spans in (section.spans for section in sections)
+            if page.text[start:end].strip()
+        ]
+        yield from readings
+        if readings and not is_second_pass:
+            return
 
 
 def _read_whole_text(

@@ -329,6 +329,8 @@ def _find_marker_result(line: ReportLine, start: int, end: int, is_second_pass: 
         return None
     clause_end = get_pattern("sentence_end").search(text)
     clause = text[: clause_end.start()] if clause_end else text
+    if get_pattern("untold").match(re.sub(r"^\W*(?:is|was|were|are)\s+", "", clause)):
+        return None
     is_sign = re.fullmatch(r"\s*[-–]+[\s,;.]*", clause) and "+" in line.text
     result_text = clause.strip(" :=,;.\t" if is_sign else " :=,-\t")
     result_text = re.sub(r"[\s,(]+(?:and|by|with)?[\s(]*$", "", result_text)

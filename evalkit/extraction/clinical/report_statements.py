@@ -324,7 +324,9 @@ def find_statement_role(report: ClinicalReport, page: Page, start: int, end: int
     text, first, last = passage.text, start - passage.start, min(end, passage.end) - passage.start
     cuts = [0, *(cut.end() for cut in get_pattern("passage_sentence_end").finditer(text)), len(text)]
     sentence_start = max(cut for cut in cuts if cut <= first)
-    sentence_end = min((cut for cut in cuts if cut >= last), default=len(text))
+    # In a row of a table, cells behind the value are of other columns, such as a cut-off.
+    cell_end = text.find("\t", last) % (len(text) + 1)
+    sentence_end = min((cut for cut in (*cuts, cell_end) if cut >= last), default=len(text))
     before, after = text[sentence_start:first], text[last:sentence_end]
     roles = (
         ("superseded_before", StatementRole.SUPERSEDED, before),

@@ -233,10 +233,13 @@ def _find_variants_in_text(lines: Sequence[ReportLine], includes_general: bool) 
     gene_spans = list(find_gene_spans(text))
     if is_row and get_pattern("variant_denied").search(text):
         return
-    for first, last in _group_changes(text, gene_spans):
+    groups = _group_changes(text, gene_spans)
+    for first, last in groups:
         gene_span, is_near = _choose_gene(text, gene_spans, first, last, is_row)
         has_hgvs = get_pattern("hgvs_like").search(text, first, last)
-        if not has_hgvs and not (gene_span and is_near):
+        # A kind of change behind a fusion, as in "TMPRSS2-ERG fusion, rearrangement", is no change of its second gene.
+        is_of_fusion = gene_span and any(start < gene_span[0] < end <= first for start, end in groups)
+        if not has_hgvs and (is_of_fusion or not (gene_span and is_near)):
             continue
         is_sure = bool(gene_span) and is_near and not (has_hgvs and not get_pattern("hgvs").search(text, first, last))
         gene_start, gene_end = gene_span or (first, last)
@@ -321,4 +324,7 @@ def is_own_finding(page: Page, start: int, end: int, *, include_general: bool = 
     before, after = extract_sentence_parts(page.text, start, end)
     sentence = before + page.text[start:end] + after
     is_general = get_pattern("variant_general").search(sentence)
-    return not get_pattern("variant_elsewhere").search(sentence) and (include_general or not is_general)
+    is_other = get_pattern("variant_elsewhere").search(sentence) or get_pattern("variant_not_found_before").search(
+        before
+    )
+    return not is_other and (include_general or not is_general)
