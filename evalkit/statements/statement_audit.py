@@ -541,10 +541,15 @@ class _Auditor:
     def _drop_rows_beside_labels(self) -> None:
         """Unmark dates left of a summary, above or below the table: their lines have no text where rows have it."""
         rows = [line for line in self._lines if line.is_row]
-        starts = {id(line): min(w.box[0] for w in line.words) for line in rows if line.words}
-        limit = median(starts.values() or [0.0]) + _MAX_TEXT_INDENT
+        # measured from the row's own date: tables may stand side by side
+        indents = {
+            id(line): min(word.box[0] for word in line.words) - line.dates[0].box[0]
+            for line in rows
+            if line.words and line.dates
+        }
+        limit = median(indents.values() or [0.0]) + _MAX_TEXT_INDENT
         for ordered in (rows, rows[::-1]):
-            for line in takewhile(lambda line: starts.get(id(line), 0.0) > limit, ordered):
+            for line in takewhile(lambda line: indents.get(id(line), -1.0) > limit, ordered):
                 line.is_row = False
 
     def _is_lone_date(self, line: _ScannedLine) -> bool:
