@@ -261,6 +261,11 @@ def test_a_cut_off_beside_a_result_is_not_the_results() -> None:
     assert values("genomics", "tmb", table) == ["5.3"]
 
 
+def test_a_margin_at_a_vessel_is_no_stain() -> None:
+    report = rows("IMMUNOHISTOCHEMISTRY", "SMA: positive", "MARGINS", "SMA margin: Negative", "SMA/SMV margin\tuninvolved")
+    assert values("pathology", "ihcMarkers", report) == {"SMA": "positive"}
+
+
 def test_stains_that_were_not_stained_have_no_result() -> None:
     report = ClinicalReport(
         document("PMS2 retained. MLH1 and MSH2 were not stained, as their partners are retained.").pages

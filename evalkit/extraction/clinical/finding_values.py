@@ -355,7 +355,8 @@ def _compile_marker_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         exact = "|".join(re.escape(form) for word in short_words for form in (word, word.upper()))
         loose = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if len(word) > 3)
         alternatives = "|".join(filter(None, (f"(?i:{loose})" if loose else "", exact)))
-        return re.compile(rf"(?<![\w-])(?:{alternatives})(?!\w|\+\w|-(?!(?:positive|negative)\b)\w)")
+        # "SMA margin": the margin at a vessel
+        return re.compile(rf"(?<![\w-])(?:{alternatives})(?!\w|\+\w|-(?!(?:positive|negative)\b)\w|[ /-]margins?\b)")
 
     return tuple((row["name"], compile_names(row["words"])) for row in load_clinical_lexicon()["marker"])
 
