@@ -262,8 +262,8 @@ def test_a_cut_off_beside_a_result_is_not_the_results() -> None:
 
 
 def test_a_margin_at_a_vessel_is_no_stain() -> None:
-    report = rows("IMMUNOHISTOCHEMISTRY", "SMA: positive", "MARGINS", "SMA margin: Negative", "SMA/SMV margin\tuninvolved")
-    assert values("pathology", "ihcMarkers", report) == {"SMA": "positive"}
+    text = "MARGINS:\n- Pancreatic neck margin: Negative\n- SMA margin: Positive (tumor at inked margin)"
+    assert values("pathology", "ihcMarkers", ClinicalReport(document(text).pages), again=True) == {}
 
 
 def test_stains_that_were_not_stained_have_no_result() -> None:
