@@ -436,7 +436,15 @@ def test_the_latest_unlabelled_date_of_a_letterhead_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Signed Dr O. Fenn", "Registrar: Dr N. Ibbotson", "==========\nApproved: Hiroshi Banfield, MD"]
+    "text",
+    [
+        "Signed Dr O. Fenn",
+        "Registrar: Dr N. Ibbotson",
+        "==========\nApproved: Hiroshi Banfield, MD",
+        "Second reader agrees. Dr Ola Fenn, 03 Mar 2025",
+        "Attending: Hiroshi Banfield, MD, 2025-03-03",
+        "N. Ibbotson, consultant radiologist, 03/03/2025",
+    ],
 )
 def test_a_signature_is_no_part_of_the_impression(text: str) -> None:
     report = ClinicalReport(document(f"IMPRESSION\nStable nodule.\n{text}").pages)

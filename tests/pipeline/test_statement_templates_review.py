@@ -44,6 +44,7 @@ from evalkit.settings import Settings
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
 from evalkit.statements.review_cycles import ReviewCycle
 from evalkit.statements.reviewer_report import MAX_ISSUES_BY_SEVERITY, SHOWN_ISSUE_CAPS
+from evalkit.statements.rule_based_review import RULE_REVIEWER_VERSION
 from evalkit.statements.statement_template import TemplateStatus, parse_template_toml
 from evalkit.statements.template_review_loop import ReviewLoopConfig
 from evalkit.store import CaseClaim, template_review_file_name
@@ -372,7 +373,7 @@ def test_each_role_has_its_own_model_and_temperature(folder: Path, asked: gemini
     assert made["escalation"]["escalation_reason"] == "reviewer_failed"  # {} is no arbitration
     first = json.loads((Path("output") / made["cycles"][0]).read_text())
     assert [report["reviewer_model"] for report in first["reports"]] == [
-        "measured-10, gemini:gemini-2.5-flash", "measured-10, gemini:gemini-2.5-flash-lite"
+        f"{RULE_REVIEWER_VERSION}, gemini:gemini-2.5-flash", f"{RULE_REVIEWER_VERSION}, gemini:gemini-2.5-flash-lite"
     ]  # fmt: skip
     assert "gemini:gemini-2.5-pro" not in json.dumps(first["failures"])
 
