@@ -208,11 +208,8 @@ def _read_document_hash_from_result(output_folder: OutputFolder, doc_id: str) ->
 def _build_export_document(
     truth: GroundTruthDocument, bundle: DocumentBundle, options: ExportOptions, pseudonym_map: PseudonymMap | None
 ) -> ExportDocument:
-    # Lone surrogates cannot be written, and form feeds separate pages.
-    page_texts = tuple(
-        page.text.encode("utf-8", "replace").decode().replace(PAGE_BREAK, " ")
-        for page in (bundle.pages if options.with_text else ())
-    )
+    # form feeds separate pages
+    page_texts = tuple(page.text.replace(PAGE_BREAK, " ") for page in (bundle.pages if options.with_text else ()))
     if pseudonym_map is None:
         return ExportDocument(truth, page_texts)
     known_identifiers = replace(KnownIdentifiers.from_bundle(bundle), folder_words=pseudonym_map.folder_words)
