@@ -25,6 +25,7 @@ from warm_pools import keep_pools_warm
 
 from evalkit.pipeline import RunSummary
 from evalkit.samples import write_demo_folder
+from evalkit.store.change_chain import open_problems
 
 if TYPE_CHECKING:
     from servers.buckets import GcsServer, S3Server
@@ -121,6 +122,12 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         _connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.fixture(autouse=True)
+def _no_earlier_chain_problems() -> None:
+    """A command is a process of its own: it does not say what a test before could not record."""
+    open_problems.clear()
 
 
 @pytest.fixture(scope="session", autouse=True)
