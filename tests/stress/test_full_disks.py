@@ -98,7 +98,6 @@ COMMANDS: dict[str, tuple[str, Act]] = {
     ),
     "review": ("patient", review),
     "purge": ("patient", partial(run_command_line, f"purge {DOC}")),
-    "sample": ("patient", partial(run_command_line, "sample 1 --seeded")),
     "reviewers": ("patient", partial(run_command_line, "reviewers add dr_fourth")),
     "reindex": ("patient", REINDEX),
     "create database": ("no database", REINDEX),
