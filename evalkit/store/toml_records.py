@@ -12,6 +12,9 @@ from evalkit.errors import UsageError
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 
+#: Names of rows that an error may show: others may be a document's words.
+_PLAIN_NAME = re.compile(r"\w[\w-]{0,63}")
+
 
 def parse_toml_record(text: str, file_name: str, record_type: type[RecordT]) -> RecordT:
     """Parse a TOML text as a ``record_type``. UsageError if it is invalid.
@@ -39,13 +42,14 @@ def build_template_error(place: str, problem: str) -> UsageError:
 
 
 def _describe_entry(toml_table: Any, entry_path: tuple[int | str, ...]) -> str:
-    """Describe an entry by its path; table rows appear by name if they have one."""
+    """Describe an entry by its path; table rows appear by a plain name."""
     names: list[str] = []
     for part in entry_path:
         is_row = isinstance(part, int) and isinstance(toml_table, list) and part < len(toml_table)
         toml_table = toml_table[part] if is_row else toml_table.get(part) if isinstance(toml_table, dict) else None
         row_name = toml_table.get("name") if is_row and isinstance(toml_table, dict) else None
-        names.append(str(row_name or (part + 1 if isinstance(part, int) else part)))
+        is_named = isinstance(row_name, str) and _PLAIN_NAME.fullmatch(row_name)
+        names.append(str(row_name if is_named else (part + 1 if isinstance(part, int) else part)))
     return " → ".join(names)
 
 

@@ -58,6 +58,12 @@ def test_what_is_wrong_is_told_by_its_line(old: str, new: str, told: list[str]) 
         assert part in str(refused.value), str(refused.value)
 
 
+def test_a_row_is_not_told_by_words_that_are_no_name() -> None:
+    with pytest.raises(UsageError, match=r"field → 1 → name") as refused:
+        parse_toml_record(GOOD.replace('"interest"', '"Zebulon Quagmire"', 1), "1098.toml", FieldTemplate)
+    assert "Zebulon" not in str(refused.value)
+
+
 def test_an_unknown_template_names_those_there_are() -> None:
     with pytest.raises(UsageError, match="there is no template W-99"):
         get_field_template("W-99")
