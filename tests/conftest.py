@@ -126,7 +126,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_earlier_chain_problems() -> None:
-    """A command is a process of its own: it does not say what a test before could not record."""
+    """Forget what an earlier test could not record: a command is its own process."""
     open_problems.clear()
 
 

@@ -261,7 +261,7 @@ def _judge_rules_of_order(layout: LayoutSurvey, first_number: FirstNumber) -> li
 
 
 def _find_first_number(date_format: str) -> FirstNumber | None:
-    """Return which number the format has first; None if the date leaves no doubt of it."""
+    """Return which number the format has first; None if the date is in no doubt."""
     if date_format.startswith("%y"):
         return "year"
     exchanged = exchange_day_and_month(date_format)

@@ -721,7 +721,7 @@ class _Auditor:
 
 
 def _continues_balance(above: _ScannedLine, below: _ScannedLine) -> bool:
-    """Return True if a line's amount is what its balance differs by from the line above."""
+    """Return True if a line's amount is the step of its balance from the line above."""
     amounts, before = below.amounts, above.amounts
     return len(amounts) == 2 and len(before) > 1 and amounts[0].value == abs(amounts[1].value - before[-1].value)
 

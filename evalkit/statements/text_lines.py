@@ -168,7 +168,7 @@ def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
 
 
 def _find_amount_above(words: Sequence[PageWord], mark: PageWord) -> PageWord | None:
-    """Return the amount right above a lone mark of its direction; None if there is none."""
+    """Return the amount right above a lone mark of its direction; or None."""
     if get_sign_mark(mark.text) not in ("cr", "dr"):
         return None
     return next(

@@ -96,7 +96,7 @@ class Database:
                 sqlite.check_rows(connection)
 
     def has_damaged_index(self, *tables: sa.Table) -> bool:
-        """Return True if searches in these tables of the file find other rows than they have."""
+        """Return True if searches in these tables find other rows than they have."""
         if self._is_on_server:
             return False
         with self.transaction() as connection:

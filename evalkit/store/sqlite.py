@@ -112,7 +112,7 @@ def check_integrity(connection: sa.Connection) -> None:
 
 
 def check_rows(connection: sa.Connection) -> None:
-    """Raise SQLAlchemyError if a table is damaged; the entries of indexes are not checked."""
+    """Raise SQLAlchemyError if a table is damaged; indexes are not checked."""
     _raise_unless_ok(connection, "quick_check(1)", "SQLITE_CORRUPT")
 
 

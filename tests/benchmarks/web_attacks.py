@@ -64,7 +64,7 @@ class Control:
         self.start()
 
     def stop(self) -> None:
-        """Stop the server, with the signal that a process in the background does not ignore."""
+        """Stop the server, by a signal that background processes do not ignore."""
         self.server.stop(signal.SIGTERM)
 
     def start(self) -> None:

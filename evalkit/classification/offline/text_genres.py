@@ -1,4 +1,4 @@
-"""Genres of texts that are nobody's record: mails, articles, series of patients, text that repeats itself.
+"""Texts that are nobody's record: mails, articles, series, repeated sentences.
 
 A mail that quotes a report has the report's words, and an article has those of many reports, so that words alone call
 them a report. Contract ruling 20 b; the genres are the rows of ``text_genres.toml``.
@@ -63,7 +63,7 @@ def load_text_genres() -> tuple[TextGenre, ...]:
 
 
 def find_text_genre(pages: Sequence[Page]) -> GenreMatch | None:
-    """Find the genre that shows that some pages together are nobody's record; None if none does."""
+    """Find the genre by which some pages together are nobody's record; or None."""
     own_texts = [_blank_quotations(page.text) for page in pages]
     names_patient = any(map(get_page_patient_identity, pages))
     for genre in load_text_genres():
@@ -84,7 +84,7 @@ def _blank_quotations(text: str) -> str:
 
 
 def _iter_first_matches(genre: TextGenre, texts: Sequence[str]) -> Iterator[tuple[int, re.Match[str]]]:
-    """Yield the first match of each of a genre's patterns, with the number of its text."""
+    """Yield the first match of each of a genre's patterns, with its text's number."""
     ends, characters_left = [], genre.within_characters
     for text in texts:
         ends.append(min(len(text), characters_left))
@@ -97,7 +97,7 @@ def _iter_first_matches(genre: TextGenre, texts: Sequence[str]) -> Iterator[tupl
 
 
 def _is_repetitive(pages: Sequence[Page]) -> bool:
-    """Return True if the sentences of the pages stand there several times each, on average."""
+    """Return True if the pages have their sentences several times each, on average."""
     text = " ".join(word for page in pages for word in page.text.split())
     sentences = (tuple(sentence.casefold().split()) for sentence in _SENTENCE_END.split(text))
     counts = Counter(words for words in sentences if len(words) >= _MIN_SENTENCE_WORDS)

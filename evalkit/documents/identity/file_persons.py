@@ -44,7 +44,7 @@ class PagePatientIdentity:
 
     @property
     def has_full_name_in_field(self) -> bool:
-        """True if a label or strip names the patient, with family and given name written out."""
+        """True if a label or strip names the patient by family and given name."""
         is_in_field = any(fact.kind == "patient" and fact.source != "running_text" for fact in self.identifiers)
         return is_in_field and self.name is not None and self.name.is_full
 
@@ -82,7 +82,7 @@ class FilePerson:
         )
 
     def is_other_by_one_fact(self, page: PagePatientIdentity) -> bool:
-        """Return True if a full name or a birth date alone shows that a page is about another person.
+        """Return True if a full name or a birth date alone shows another person.
 
         The page must have a full name in a field, as a page of this person has, and share no number with this person. No
         word of a name may be in common; or else no birth date may be equal, even if misread.

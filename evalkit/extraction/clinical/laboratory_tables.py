@@ -112,7 +112,7 @@ def _find_kind(text: str) -> str:
 
 
 def _find_role(cells: Sequence[PrintedCell | None]) -> str:
-    """Find what most cells of a column are; ``limit`` if they may be results or ranges."""
+    """Find what most cells of a column are; ``limit``: results or ranges."""
     kinds = Counter(_find_kind(cell.text) for cell in cells if cell)
     half = kinds.total() / 2
     if kinds["limit"] + kinds["range"] > half:
@@ -137,7 +137,7 @@ def _is_column_of_names(column: _Column) -> bool:
 
 
 def _split_into_panels(columns: Sequence[_Column]) -> list[Sequence[_Column]]:
-    """Split a table that has tests with results side by side; names come first in each."""
+    """Split a table that has tests with results side by side, each named first."""
     starts = [number for number, column in enumerate(columns) if _is_column_of_names(column)]
     if not starts:
         return []

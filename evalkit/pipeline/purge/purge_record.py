@@ -57,7 +57,7 @@ class PurgedDraw(StrictRecord):
 
 
 class PurgedAnswer(StrictRecord):
-    """What certificates and brakes need of a purged document; no name and no word of it."""
+    """Facts of a purged document for certificates and brakes, without its words."""
 
     decision: str
     stratum: tuple[str, str, str, str, str]
