@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from evaluation.truths import NOTE, OTHER, Output
 
+from evalkit.errors import StoreError
+from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth_table import COLUMNS, TableLevel, load_ground_truth, read_folder_ground_truth
 from evalkit.store import review_file_name
 
@@ -129,6 +131,14 @@ def test_a_damaged_bundle_is_named_and_the_others_are_whole(output: Output) -> N
         assert "two" in table.attrs["problems"][0]
         assert "alone" in set(table["doc_id"])
     assert load_ground_truth(output.root).set_index("doc_id").loc[["two"], "sha256"].isna().all()
+
+
+def test_dropped_types_are_named_with_their_remedy(output: Output, tmp_path: Path) -> None:
+    path = output.root / "ground_truth/gt_two.json"
+    path.write_text(path.read_text().replace(NOTE, "Dental Chart"))
+    with pytest.raises(StoreError, match=r"gt_two\.json names the document type Dental Chart.* types_file") as raised:
+        export_ground_truth(output.root, tmp_path / "t")
+    assert "backup" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
