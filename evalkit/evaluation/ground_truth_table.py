@@ -305,7 +305,9 @@ def _attach_bundle_facts(
             persons = group_stored_pages_by_person(stored_bundle)
             truth = replace(truth, patients_in_file=len(persons), pages_of_others=count_pages_of_other_persons(persons))
         return truth
-    collected_problems.append(f"{record.doc_id!r}: the document's bundle has no valid hash or number of pages. Run it with --fresh.")
+    collected_problems.append(
+        f"{record.doc_id!r}: the document's bundle has no valid hash or number of pages. Run it with --fresh."
+    )
     return GroundTruthDocument(record, None, None)
 
 

@@ -46,6 +46,7 @@ from evalkit.store import (
     review_file_name,
 )
 from evalkit.store.file_names import NAME_PART_PATTERN
+from evalkit.store.index import CHANGES_HEAD_ID
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +84,8 @@ class IndexDifferences:
     """Documents with a row and without a result; the rows are kept, since nothing else may know of them."""
     unindexed_reviews: frozenset[str] = frozenset()
     """Cases with a review newer than the newest one that the index knows."""
+    lost_reviews: frozenset[str] = frozenset()
+    """Cases of which the newest review that the index knows has no file; nothing else may know of it."""
     is_index_empty: bool = False
 
     @classmethod
@@ -132,6 +135,11 @@ class IndexDifferences:
                 for case_id in reviewed_ids
                 if case_id in packet_ids and has_review(review_file_name(case_id, head_by_case.get(case_id, 0) + 1))
             ),
+            lost_reviews=frozenset(
+                case_id
+                for case_id, revision in head_by_case.items()
+                if case_id != CHANGES_HEAD_ID and not has_review(review_file_name(case_id, revision))
+            ),
             is_index_empty=is_empty,
         )
 
@@ -139,6 +147,10 @@ class IndexDifferences:
         """Keep the differences that were found again later."""
         common = {name: getattr(self, name) & getattr(later, name) for name in _COUNTED_DIFFERENCES}
         return replace(later, **common)
+
+    def count_correctable(self) -> int:
+        """Count the differences that the files can settle."""
+        return len(replace(self, lost_results=frozenset(), lost_reviews=frozenset()))
 
     def __len__(self) -> int:
         return sum(len(getattr(self, name)) for name in _COUNTED_DIFFERENCES)
@@ -162,11 +174,13 @@ class IndexDifferences:
         ]
         if lost_folders:
             text += f". Restore {' and '.join(lost_folders)} from a backup, or run the documents again"
+        if self.lost_reviews:
+            text += f". Restore {REVIEWS_FOLDER}/ from a backup: nothing else makes reviews again"
         if unreadable_count:
-            text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them. Restore them from a backup"
+            text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them. Restore them from a backup, or move them out of the folder"
         if is_missing:
             return f"{SQLITE_FILE} is missing: {text}. Run `evalkit reindex` to write a new one"
-        return text if is_stored else text + _REINDEX_WRITES
+        return text if is_stored or not self.count_correctable() else text + _REINDEX_WRITES
 
 
 def _list_ids(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> set[str]:
@@ -175,7 +189,7 @@ def _list_ids(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> 
     return {
         name[len(prefix) : -len(".json")]
         for name in names
-        if name.startswith(prefix) and name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
+        if name.startswith(prefix) and name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name[len(prefix) :])
     }
 
 
@@ -187,6 +201,7 @@ _COUNTED_DIFFERENCES = {
     "unindexed_results": ("result", "had no document in the index"),
     "lost_results": ("document", "had no result file and cannot be shown"),
     "unindexed_reviews": ("case", "had a newer review than the index knew"),
+    "lost_reviews": ("case", "had a review whose file is missing"),
 }
 
 _DAMAGED_INDEX_WARNING = f"the search index in {SQLITE_FILE} was damaged: the index was rebuilt from its rows, and nothing is lost. Check the disk"
@@ -241,7 +256,7 @@ def _correct(
     output_folder: OutputFolder, index: OutputIndex, differences: IndexDifferences, *, read_only: bool
 ) -> None:
     """Make the index agree with the files."""
-    if len(replace(differences, lost_results=frozenset())) > _MAX_SINGLE_CORRECTIONS or differences.is_index_empty:
+    if differences.count_correctable() > _MAX_SINGLE_CORRECTIONS or differences.is_index_empty:
         _rebuild(output_folder, index, read_only=read_only, skips_unreadable=True)
         return
     with nullcontext() if read_only else hold_case_write_lock(output_folder):

@@ -223,7 +223,9 @@ def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
     """List the case_ids of all packets in the output folder, sorted."""
     names = output_folder.list_json_files(PACKETS_FOLDER)
     return sorted(
-        name.removeprefix(_PACKET_PREFIX).removesuffix(".json") for name in names if name.startswith(_PACKET_PREFIX)
+        case_id
+        for name in names
+        if name.startswith(_PACKET_PREFIX) and (case_id := name.removeprefix(_PACKET_PREFIX).removesuffix(".json"))
     )
 
 
