@@ -30,7 +30,12 @@ from evalkit.review.opinions import (
     rebuild_case_files_and_list_index_rows,
 )
 from evalkit.review.packet import get_base_case_id
-from evalkit.review.queue import derive_closed_case_rows, derive_review_chain_heads, list_case_ids_with_packet
+from evalkit.review.queue import (
+    derive_closed_case_rows,
+    derive_review_chain_heads,
+    list_case_ids_with_packet,
+    list_ids_in_file_names,
+)
 from evalkit.review.write_lock import get_write_lock_key, hold_case_write_lock
 from evalkit.store import (
     PACKETS_FOLDER,
@@ -99,8 +104,8 @@ class IndexDifferences:
         is_in_bucket = isinstance(output_folder.root, str)
         if is_in_bucket and len(indexed_cases) + len(decision_by_doc_id) > _MAX_LISTED_IN_BUCKET:
             return cls()
-        packet_ids = _list_ids(output_folder, PACKETS_FOLDER, "sme_packet_")
-        result_ids = _list_ids(output_folder, RESULTS_FOLDER)
+        packet_ids = {*list_case_ids_with_packet(output_folder)}
+        result_ids = list_ids_in_file_names(output_folder, RESULTS_FOLDER)
         head_by_case = {head.case_id: head.revision for head in index.review_heads.list_all()}
         if is_in_bucket:
             review_names = output_folder.map_file_versions(REVIEWS_FOLDER).keys()
@@ -167,30 +172,20 @@ class IndexDifferences:
                 if getattr(self, name)
             ]
             text = f"the index did not agree with the folder, whose files count: {', '.join(counts)}"
-        lost_folders = [
-            f"{folder}/"
-            for folder, lost in ((PACKETS_FOLDER, self.lost_cases), (RESULTS_FOLDER, self.lost_results))
+        text += "".join(
+            f". Restore {folder}/ from a backup{alternative}"
+            for folder, lost, alternative in (
+                (PACKETS_FOLDER, self.lost_cases, ", or run the documents again"),
+                (RESULTS_FOLDER, self.lost_results, ", or run the documents again"),
+                (REVIEWS_FOLDER, self.lost_reviews, ": nothing else makes reviews again"),
+            )
             if lost
-        ]
-        if lost_folders:
-            text += f". Restore {' and '.join(lost_folders)} from a backup, or run the documents again"
-        if self.lost_reviews:
-            text += f". Restore {REVIEWS_FOLDER}/ from a backup: nothing else makes reviews again"
+        )
         if unreadable_count:
             text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them. Restore them from a backup, or move them out of the folder"
         if is_missing:
             return f"{SQLITE_FILE} is missing: {text}. Run `evalkit reindex` to write a new one"
         return text if is_stored or not self.count_correctable() else text + _REINDEX_WRITES
-
-
-def _list_ids(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> set[str]:
-    """List the ids in a folder's file names, unsorted."""
-    names = output_folder.list_file_and_folder_names(subfolder)
-    return {
-        name[len(prefix) : -len(".json")]
-        for name in names
-        if name.startswith(prefix) and name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name[len(prefix) :])
-    }
 
 
 _REINDEX_WRITES = ". The database was left as it is: `evalkit reindex` writes the index"

@@ -97,24 +97,18 @@ class BucketOutputFolder(OutputFolder):
         return True
 
     @override
-    def list_json_files(self, subfolder: str) -> list[str]:
-        children = self._map_child_names_to_kinds(subfolder).items()
-        json_names = (
-            name
-            for name, kind in children
-            if kind == "file" and name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
-        )
-        return sorted(f"{subfolder}/{name}" for name in json_names)
-
-    @override
     def list_subfolder_names(self, subfolder: str) -> list[str]:
         children = self._map_child_names_to_kinds(subfolder).items()
         return sorted(name for name, kind in children if kind == "directory" and NAME_PART_PATTERN.fullmatch(name))
 
     @override
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
+        return self.read_listed_file("/".join(split_and_validate_file_name(name)), max_bytes)
+
+    @override
+    def read_listed_file(self, name: str, max_bytes: int | None = None) -> bytes:
         try:
-            return bytes(self._call_client_on_file(name, "_cat_file", end=max_bytes))
+            return bytes(self._call_client_on_object(name, "_cat_file", end=max_bytes))
         except FileNotFoundError:
             raise NotFound(
                 f"{name} does not exist",
@@ -124,7 +118,7 @@ class BucketOutputFolder(OutputFolder):
         except StoreError:
             if max_bytes is None:
                 raise
-            return self.read_bytes(name)[:max_bytes]  # reading a range of an empty object is an error
+            return self.read_listed_file(name)[:max_bytes]  # reading a range of an empty object is an error
 
     @override
     def _remove_file(self, name: str) -> bool:
@@ -155,13 +149,6 @@ class BucketOutputFolder(OutputFolder):
             )
             for path, entry in objects.items()
         }
-
-    @override
-    def read_listed_file(self, name: str) -> bytes:
-        try:
-            return bytes(self._call_client_on_object(name, "_cat_file"))
-        except FileNotFoundError:
-            raise NotFound(f"{name} does not exist", code="STORE-NOT-FOUND", remedy="Try again.") from None
 
     @override
     def get_modification_time(self, name: str) -> float | None:

@@ -98,14 +98,6 @@ class LocalOutputFolder(OutputFolder):
             raise _build_store_error(self.root, subfolder or "", error) from error
 
     @override
-    def list_json_files(self, subfolder: str) -> list[str]:
-        return sorted(
-            f"{subfolder}/{name}"
-            for name in self.list_file_and_folder_names(subfolder)
-            if name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
-        )
-
-    @override
     def list_subfolder_names(self, subfolder: str) -> list[str]:
         try:
             children = self.local_path(subfolder).iterdir()
