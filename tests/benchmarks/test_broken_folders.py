@@ -16,12 +16,12 @@ from pathlib import Path
 import psutil
 import pytest
 from benchmarks import broken_folders
-from benchmarks.first_contact.broken_folders import faults, sealed, second_open
+from benchmarks.first_contact.broken_folders import faults, sealed, second_open, second_sealed
 from benchmarks.first_contact.broken_folders import open as opened
 from benchmarks.first_contact.broken_folders.faults import Answer, Scene
 
 FIRST = {"open": opened.IDEAS, "sealed": sealed.IDEAS}
-HALVES = FIRST | {"second_open": second_open.IDEAS}
+HALVES = FIRST | {"second_open": second_open.IDEAS, "second_sealed": second_sealed.IDEAS}
 STATES = [pytest.param(broken, id=f"{half}-{n}") for half, ideas in HALVES.items() for n, broken in enumerate(ideas, 1)]
 FROZEN = Path(__file__).parents[1] / "contract" / "frozen" / "sql.json"
 REVIEWED = ("altered_quotes", "doc2_6", "mailed_report")
@@ -244,7 +244,7 @@ def test_a_clock_of_1970_is_seen_by_python(root, place):
 
 @pytest.mark.parametrize(
     ("ideas", "name", "days"),
-    [(second_open.IDEAS, "clock_three_days_back", -3)],
+    [(second_open.IDEAS, "clock_three_days_back", -3), (second_sealed.IDEAS, "clock_years_ahead", 18 * 366)],
 )
 def test_a_clock_is_off_by_whole_days(ideas, name, days, root, place):
     (broken,) = (broken for broken in ideas if broken.name == name)
