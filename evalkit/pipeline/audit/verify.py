@@ -832,7 +832,7 @@ def _list_later_sessions(
     """
     known_sha256s = {event.sha256 for event in exported_events if event.event == "ran"}
     known_number = max((event.revision or 0 for event in exported_events if event.event == "chained"), default=0)
-    with suppress(StoreError):  # `_read_records` reports it
+    with suppress(StoreError):  # a check of its own reports it
         return [
             (record, session)
             for record in read_run_records(output_folder)
