@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from evalkit.store import (
     REVIEWS_FOLDER,
     OutputFolder,
     bundle_file_name,
+    ground_truth_file_name,
     open_existing_output_folder,
     parse_stored_record,
     review_file_name,
@@ -200,6 +202,7 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
         (get_base_case_id(case_id), reviewer) for case_id, reviewer, outcome in reviews if outcome != "reopened"
     )
     reviewers = {reviewer for _, reviewer, _ in reviews}
+    problems += _iterate_missing_truths(output_folder, {case_id: outcome for case_id, _, outcome in reviews})
     documents = []
     for file_name in output_folder.list_json_files(GROUND_TRUTH_FOLDER):
         try:
@@ -280,6 +283,16 @@ def _iterate_cases_reviewers_outcomes(
                 yield case_id, reviewer, outcome
             else:
                 collected_problems.append(f"{file_name} is not a valid review record. Restore it from a backup.")
+
+
+def _iterate_missing_truths(output_folder: OutputFolder, outcome_by_case: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each case whose newest and only reviews left ground truth that is missing."""
+    opinion_count = Counter(map(get_base_case_id, outcome_by_case))
+    present_names = {*output_folder.list_json_files(GROUND_TRUTH_FOLDER)}
+    for case_id, outcome in outcome_by_case.items():
+        name = ground_truth_file_name(case_id)
+        if opinion_count[case_id] == 1 and outcome in ("validated", "corrected") and name not in present_names:
+            yield f"{name} is missing, although the case was reviewed. `evalkit reindex` writes it again."
 
 
 def _read_classification_truth(output_folder: OutputFolder, file_name: str) -> GroundTruth | None:

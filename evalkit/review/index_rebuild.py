@@ -239,6 +239,13 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
     return index
 
 
+def warn_of_differences(output_folder: OutputFolder, index: OutputIndex) -> None:
+    """Tell in counts what index and folder do not both have; nothing is corrected."""
+    differences = _find_lasting_differences(output_folder, index)
+    if differences and not differences.is_index_empty:
+        log.warning("%s", differences.describe(0, is_stored=True, is_missing=False))
+
+
 def _find_lasting_differences(output_folder: OutputFolder, index: OutputIndex) -> IndexDifferences:
     differences = IndexDifferences.find(output_folder, index)
     if differences and not differences.is_index_empty:

@@ -123,6 +123,16 @@ def test_a_damaged_review_is_named(output: Output, review: str) -> None:
     assert "reviews/two/0001.json" in problem
 
 
+def test_lost_ground_truth_of_a_review_is_named(output: Output) -> None:
+    for case_id, outcome in (("lost", "corrected"), ("two", "validated"), ("unread", "undeterminable")):
+        review = {"schema_version": 1, "reviewer": "dr_lee", "outcome": outcome}
+        output.files.write_json(review_file_name(case_id, 1), review)
+        output.files.write_json(review_file_name(f"{case_id}.second", 1), review)
+    output.files.write_json(review_file_name("gone", 1), {"schema_version": 1, "reviewer": "x", "outcome": "validated"})
+    (problem,) = load_ground_truth(output.root).attrs["problems"]
+    assert problem.startswith("ground_truth/gt_gone.json is missing")
+
+
 def test_a_damaged_bundle_is_named_and_the_others_are_whole(output: Output) -> None:
     (output.root / "document_bundles/two.json").write_text("{")
     for level in LEVELS:

@@ -226,6 +226,12 @@ def test_links_are_left_out_and_named(output: Path, target: Path, tmp_path: Path
     assert (told.returncode, "results/link.json is a link" in told.stderr) == (1, True)
 
 
+def test_backup_tells_what_is_lost(output: Path, target: Path, caplog: pytest.LogCaptureFixture) -> None:
+    next((output / "sme_packets").iterdir()).unlink()
+    back_up(open_folder(output), target)
+    assert "Restore sme_packets/" in caplog.text
+
+
 def test_restored_empty_folder_is_replaced(output: Path, target: Path, restored: Path) -> None:
     restored.mkdir(parents=True)
     restore(backed_up(output, target), restored)
