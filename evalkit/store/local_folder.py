@@ -18,7 +18,7 @@ import struct
 import sys
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -217,11 +217,11 @@ class LocalOutputFolder(OutputFolder):
             raise _build_store_error(self.root, name, error) from error
         return removed_names
 
-    def remove_old_temp_files(self, written_before: float) -> None:
-        """Remove temporary files last written before a time (seconds since 1970)."""
+    def remove_old_temp_files(self, is_old: Callable[[Path], bool]) -> None:
+        """Remove the temporary files that nobody needs any more."""
         for temp_file in (self.root / TEMP_FOLDER).glob("*"):
             with suppress(OSError):
-                if temp_file.lstat().st_mtime < written_before:
+                if is_old(temp_file):
                     temp_file.unlink()
 
     @override
@@ -243,7 +243,7 @@ class LocalOutputFolder(OutputFolder):
                     code="OUTPUT-FOLDER",
                     remedy=_choose_remedy(error, RUN_LOCK_FILE),
                 ) from error
-            self._remove_orphaned_temp_files()
+            self.remove_old_temp_files(is_orphaned_temp_file)
             yield
 
     @override
@@ -310,12 +310,6 @@ class LocalOutputFolder(OutputFolder):
     def _create_atomically_if_absent(self, name: str, content: bytes) -> bool:
         with self._stage_file(name, content) as staged_file:
             return staged_file.link_into_place_if_absent()
-
-    def _remove_orphaned_temp_files(self) -> None:
-        for temp_file in (self.root / TEMP_FOLDER).glob("*-*"):
-            with suppress(OSError):
-                if is_orphaned_temp_file(temp_file):
-                    temp_file.unlink()
 
     @contextmanager
     def _stage_file(self, name: str, content: bytes) -> Iterator[_StagedFile]:

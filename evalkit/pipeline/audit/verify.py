@@ -409,10 +409,6 @@ def _get_accepted_at_and_probability(stored_truth: Mapping[str, Any]) -> tuple[s
 # ---------------------------------------------------------------------------------------------- other files
 
 
-def _report_stray_file(_output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
-    yield IntegrityFault(name, "it belongs to no attention check", "Move the file out of the output folder.")
-
-
 def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
     packet = read_packet(output_folder, case_id)
     if packet.review_status == "completed" and not find_newest_revision(output_folder, case_id):
@@ -673,7 +669,14 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
         is_locked=True,
     ),
     partial(_check_each, _list_ids_with_ground_truth, ground_truth_file_name, _check_ground_truth, is_locked=True),
-    partial(_check_each, list_stray_attention_check_files, str, _report_stray_file),
+    partial(
+        _check_each,
+        list_stray_attention_check_files,
+        str,
+        lambda _, name: (
+            IntegrityFault(name, "it belongs to no attention check", "Move the file out of the output folder."),
+        ),
+    ),
     partial(_check_each, list_case_ids_with_packet, packet_file_name, _check_packet, is_locked=True),
     partial(
         _check_each,

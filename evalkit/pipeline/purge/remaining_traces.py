@@ -113,7 +113,7 @@ def add_remaining_traces(contents: FolderContents, purged_documents: Sequence[Pu
                 *(
                     f"{name}, which evalkit did not write, and which may be a copy: look at it, and remove it"
                     for name in stray_files
-                    if _has_stem(name, document.doc_id)
+                    if re.search(rf"/[.#~]*(?:sme_packet_|gt_)?{re.escape(document.doc_id)}(?![A-Za-z0-9_-])", name)
                 ),
             ),
         )
@@ -132,12 +132,6 @@ def _describe_remaining_traces(
         yield "the bucket's copies of removed objects (versions, soft delete, replicas): remove them there"
     if output_folder.has_file(template_file_name(doc_id)):
         yield f"{template_file_name(doc_id)}, a bank-statement template with the document's name: remove it if nobody needs it"
-
-
-def _has_stem(name: str, doc_id: str) -> bool:
-    """Return True if a file or its folder is named after a document, as ``scan.json~`` is."""
-    pattern = rf"[.#~]*(?:sme_packet_|gt_)?{re.escape(doc_id)}(?![A-Za-z0-9_-])"
-    return any(re.match(pattern, part) for part in PurePath(name).parts[1:])
 
 
 def _map_mentions_by_doc_id(
