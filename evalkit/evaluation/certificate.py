@@ -428,8 +428,7 @@ def _compute_certificate(
         return certificate
     documents_a_year = int(len(ordered) * _HORIZON_DAYS / max(days[-1] - days[0], 1.0))
     audits = count_more_audits_needed(history.leave_out(is_unanswered), documents_a_year, noticed_share, *target)
-    waiting_count = answers.count("unanswered")
-    return replace(certificate, more_audits_needed=None if audits is None else audits + waiting_count)
+    return replace(certificate, more_audits_needed=None if audits is None else audits + answers.count("unanswered"))
 
 
 def find_proven_count(

@@ -179,13 +179,12 @@ def measure_confidence_calibration(study: Study) -> tuple[dict[str, float], pd.D
     confidences = [_get_valid_confidence(document) or 0.0 for document, _ in usable_documents]
     correct = [correctness == 1 for _, correctness in usable_documents]
     weights = [document.sampling_weight for document, _ in usable_documents]
-    measures = {
-        "documents with truth and confidence": len(usable_documents),
-        "expected calibration error": compute_expected_calibration_error(confidences, correct, weights),
-        "Brier score": compute_brier_score(confidences, correct, weights),
-    }
     return (
-        measures,
+        {
+            "documents with truth and confidence": len(usable_documents),
+            "expected calibration error": compute_expected_calibration_error(confidences, correct, weights),
+            "Brier score": compute_brier_score(confidences, correct, weights),
+        },
         tabulate_reliability(confidences, correct, weights),
         tabulate_risk_coverage(confidences, correct, weights),
     )

@@ -431,11 +431,10 @@ def deidentify_document(
     def redact(text: str) -> str:
         return mask_text(pseudonym_map.pseudonymise_text(text), known_identifiers)
 
-    classification = _redact_classification(record.ground_truth_classification, redact)
     redacted_record = record.model_copy(
         update={
             "doc_id": pseudonym_map.document_pseudonyms[record.doc_id],
-            "ground_truth_classification": classification,
+            "ground_truth_classification": _redact_classification(record.ground_truth_classification, redact),
             "correction_notes": redact(record.correction_notes),
             "reviewer": record.reviewer and pseudonym_map.reviewer_pseudonyms[record.reviewer],
         }

@@ -75,9 +75,8 @@ def propose_site_weights(
         champion = load_weights_in_force(output_folder) or load_shipped_weights()
         file_names = list_numbered_files_or_raise_on_gap(output_folder, SITE_WEIGHTS_FOLDER, site_weights_file_name)
         earlier = [read_proposal(output_folder, name) for name in file_names]
-        distrusted = _find_inattentive_reviewers(study)
         answered_files, excluded = _read_answered_files(
-            output_folder, study, frozenset(distrusted), allow_simulated=allow_simulated
+            output_folder, study, frozenset(_find_inattentive_reviewers(study)), allow_simulated=allow_simulated
         )
 
         def decide_files(files: Sequence[AnsweredFile], weights: EmbeddedModelWeights) -> list[FileOutcome]:
@@ -119,8 +118,7 @@ async def _decide_files(
             orchestrator = create_orchestrator(settings, model_session)
             for file in files:
                 expectation = build_patient_expectation(settings, Path(file.bundle.file_path))
-                outcome = await orchestrator.evaluate(file.bundle, None, expectation)
-                outcomes.append(FileOutcome.create(outcome))
+                outcomes.append(FileOutcome.create(await orchestrator.evaluate(file.bundle, None, expectation)))
     return outcomes
 
 

@@ -466,14 +466,13 @@ def _map_keys_to_fields(fields: tuple[str, ...]) -> dict[str, str]:
 
     A field's own name wins over another field's spelling.
     """
-    other_names = {
+    return {
         _squash_key(other_name): name
         for spellings in _load_spellings().values()
         if spellings.keys() <= set(fields)
         for name, names in spellings.items()
         for other_name in names
-    }
-    return other_names | {_squash_key(name): name for name in fields}
+    } | {_squash_key(name): name for name in fields}
 
 
 #: Load other spellings of the answer's keys; cached.

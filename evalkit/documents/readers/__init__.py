@@ -75,10 +75,9 @@ def find_input_format(content: bytes, name: str) -> InputFormat | None:
 
     The ending counts only for text: what arrives as ``report.pdf`` and is a web page is a failed download.
     """
-    endings_of_others = tuple(
-        suffix for row in FORMATS.values() for suffix in row.suffixes if not row.has_weak_signature
+    is_named_as_other = name.lower().endswith(
+        tuple(suffix for row in FORMATS.values() for suffix in row.suffixes if not row.has_weak_signature)
     )
-    is_named_as_other = name.lower().endswith(endings_of_others)
     return next(
         (
             row

@@ -786,14 +786,13 @@ class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification])
             if evidence.by
         )
         first_pages = {segment.start_page for segment in draft.segments}
-        flags = tuple(
-            SegmentFlag(start_page=flag_row["start_page"], flag=flag_row["flag"])
-            for flag_row in review.segment_flags
-            if "flag" in flag_row and flag_row["start_page"] in first_pages
-        )
         return draft.model_copy(
             update={
-                "flags": flags,
+                "flags": tuple(
+                    SegmentFlag(start_page=flag_row["start_page"], flag=flag_row["flag"])
+                    for flag_row in review.segment_flags
+                    if "flag" in flag_row and flag_row["start_page"] in first_pages
+                ),
                 "evidence": tuple(quotes),
                 "is_redrawn": draft.segments != agent_draft.segments,
                 "is_type_chosen": draft.dominant_type is not agent_draft.dominant_type,
