@@ -115,21 +115,16 @@ class BettingProcess:
         return self.compute_log_wealth(error_rate) >= -math.log1p(-confidence)
 
     def compute_error_bound(self, confidence: float) -> float:
-        """Return the upper bound of the mean error probability, 0..1."""
+        """Return the upper bound (0..1) of the mean error probability at every look.
+
+        >>> audits = AuditHistory(np.full(8000, 0.05), np.arange(8000) < 1)
+        >>> round(BettingProcess(audits, noticed_share=1.0).compute_error_bound(0.95), 4)
+        0.0172
+        """
         if not self.is_refuted(1.0, confidence):
             return 1.0
         target = -math.log1p(-confidence)
         return float(brentq(lambda rate: self.compute_log_wealth(rate) - target, 0.0, 1.0, xtol=1e-9))
-
-
-def compute_error_bound(history: AuditHistory, *, confidence: float = 0.95, noticed_share: float = 1.0) -> float:
-    """Compute the upper bound (0..1) of the error rate that holds at every look.
-
-    >>> audits = AuditHistory(np.full(8000, 0.05), np.arange(8000) < 1)
-    >>> round(compute_error_bound(audits.take_first(400)), 3), round(compute_error_bound(audits), 4)
-    (0.343, 0.0172)
-    """
-    return BettingProcess(history, noticed_share).compute_error_bound(confidence)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.identity.file_persons import count_pages_of_other_persons, group_stored_pages_by_person
 from evalkit.errors import StoreError, UsageError
-from evalkit.evaluation.fhir.bundle_reader import is_bundle_export, read_bundle_export
+from evalkit.evaluation.fhir.bundle_reader import BUNDLES_FOLDER, read_bundle_export
 from evalkit.pipeline.sample_draws import read_probability_by_eligible_doc_id
 from evalkit.review import (
     SIMULATED_PREFIX,
@@ -130,14 +130,9 @@ class GroundTruthDocument:
     """The reviewer of each answer about the document, including second opinions and adjudications."""
 
     @property
-    def simulated_answer_count(self) -> int:
-        """Number of answers about the document given by simulated reviewers (programs)."""
-        return sum(map(is_simulated_reviewer, self.answer_reviewers))
-
-    @property
     def is_simulated(self) -> bool:
         """True if a simulated reviewer (a program) gave any answer about the document."""
-        return self.simulated_answer_count > 0
+        return any(map(is_simulated_reviewer, self.answer_reviewers))
 
 
 @dataclass(frozen=True)
@@ -186,7 +181,7 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
     listed in ``problems``.
     """
     problems: list[str] = []
-    if is_bundle_export(Path(output)):
+    if (Path(output) / BUNDLES_FOLDER).is_dir():  # what `evalkit export --format fhir` wrote
         exported = [
             GroundTruthDocument(truth.record, **truth.facts)
             for truth in read_bundle_export(Path(output), problems)

@@ -339,10 +339,6 @@ class Study:
         """
         return build_frame(map(_build_frame_row, self.documents), _DTYPE_BY_COLUMN, output=self.output)
 
-    def count_truth_statuses(self) -> Counter[TruthStatus]:
-        """Count the documents by truth status."""
-        return Counter(document.truth_status for document in self.documents)
-
 
 def _build_frame_row(document: DocumentRecord) -> dict[str, Any]:
     open_issues = Counter(issue.severity for issue in document.issues if issue.status == "open")
@@ -648,7 +644,8 @@ class _StudyReader:
         self.problems: list[str] = []
         self.label_warnings: list[str] = []
         self._foreign_types = foreign_types
-        self._index_rows = self._read_index_rows()
+        with open_index(output_folder, read_only=True) as index:
+            self._index_rows = {row["doc_id"]: row for row in index.list_documents()}
         paths = [row["file_path"] for row in self._index_rows.values() if not row["replaced"]]
         # A rebuilt index has no rows for files that could not be read.
         self._filename_counts = Counter(Path(path).name for path in paths if path)
@@ -660,10 +657,6 @@ class _StudyReader:
         self._supplied_labels: dict[str, SuppliedLabels] = {}
         self._gold_rows: Mapping[str, Mapping[str, Any]] = {}
         self._production_rows: Mapping[str, Mapping[str, Any]] = {}
-
-    def _read_index_rows(self) -> dict[str, dict[str, Any]]:
-        with open_index(self.output_folder, read_only=True) as index:
-            return {row["doc_id"]: row for row in index.list_documents()}
 
     def iterate_doc_ids(self, *, replaced: bool) -> Iterator[str]:
         """Yield the doc_ids of results, either those that were replaced or the others."""
@@ -747,13 +740,17 @@ class _StudyReader:
             else _parse_number(plan.get("shown_whole_probability", 1.0))
         )
         properties = self._read_bundle_properties(doc_id)
-        page_count = _require_type(packet["total_pages"], int) if packet else _find_last_page(agent_labels)
-        if (page_count or 0) > MAX_PAGES:
-            raise ValueError("a stored number of pages is larger than any file's")
-        page_risks = tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0))
         page_ranges = (
             [(first_page, last_page) for first_page, last_page, _ in agent_labels.segments] if agent_labels else []
         )
+        page_count = (
+            _require_type(packet["total_pages"], int)
+            if packet
+            else max((last_page for _, last_page in page_ranges), default=None)
+        )
+        if (page_count or 0) > MAX_PAGES:
+            raise ValueError("a stored number of pages is larger than any file's")
+        page_risks = tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0))
         return DocumentRecord(
             doc_id=doc_id,
             **properties,
@@ -1013,10 +1010,6 @@ def _parse_known_label_row(row: Mapping[str, Any]) -> KnownTruth:
         is_simulated=False,
         review_reason=None,
     )
-
-
-def _find_last_page(agent_labels: DocumentLabels | None) -> int | None:
-    return max((end for _, end, _ in agent_labels.segments), default=None) if agent_labels else None
 
 
 def _parse_number(value: Any) -> float | None:

@@ -195,7 +195,12 @@ def plant_answer_fault(
                 *_iterate_issues_unrelated_to_fault(packet, shown_answer, fault),
             )
             if V5DecisionMaker().decide(issues).decision is Decision.ESCALATE_TO_SME:
-                return shown_answer, fault, tuple(_number_issues_by_agent(issues))
+                numbered_issues = (
+                    issue
+                    for agent, agent_issues in group_by(issues, lambda issue: issue.agent).items()
+                    for issue in number_issues(agent, agent_issues)
+                )
+    return shown_answer, fault, tuple(numbered_issues)
     return None
 
 
@@ -468,8 +473,3 @@ def _iterate_issues_unrelated_to_fault(
         is_failure = issue.code in _FAILURE_CODES or (is_own and is_agent_failure_issue(issue))
         if issue.agent == "reader" or is_seen or is_failure:
             yield issue
-
-
-def _number_issues_by_agent(issues: Sequence[Issue]) -> Iterator[Issue]:
-    for agent, agent_issues in group_by(issues, lambda issue: issue.agent).items():
-        yield from number_issues(agent, agent_issues)
