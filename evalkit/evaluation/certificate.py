@@ -25,6 +25,7 @@ moments, a certificate may end at an earlier one, before the first unanswered au
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -473,11 +474,7 @@ def count_more_audits_needed(
 
     if not probability or not is_proven_after(document_limit):
         return None
-    too_few, enough = -1, document_limit
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        too_few, enough = (too_few, middle) if is_proven_after(middle) else (middle, enough)
-    return math.ceil(enough * probability)
+    return math.ceil(bisect_left(range(document_limit), True, key=is_proven_after) * probability)
 
 
 def record_certificate_changes(
