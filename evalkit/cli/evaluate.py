@@ -28,6 +28,7 @@ from evalkit.cli.render import (
     render_sample,
 )
 from evalkit.cli.terminal import ConsoleTable, print_blocks, print_json, print_notes, print_outcome
+from evalkit.core.clocks import format_iso_seconds, format_zulu_now, utc_now
 from evalkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -201,7 +202,6 @@ def dossier(
 
     Example: evalkit dossier --to dossier.html
     """
-    from evalkit.core.clocks import format_iso_seconds, utc_now
     from evalkit.evaluation.dossier import write_dossier
 
     report = write_dossier(open_existing_output(output), to, load_settings(), made_at=format_iso_seconds(utc_now()))
@@ -250,7 +250,6 @@ def sample(
 
     Example: evalkit sample 50 --by production (or: evalkit sample --for 1)
     """
-    from evalkit.core.clocks import format_zulu_now
     from evalkit.evaluation.sampling import draw_and_queue_sample as draw
 
     output_folder, drawn_at = open_existing_output(output), format_zulu_now()
