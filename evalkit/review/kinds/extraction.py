@@ -359,8 +359,8 @@ class FieldReviewCase(ReviewCase):
             target.target_id for target in self.targets if any(issue.issue_id in unseen_ids for issue in target.issues)
         ]
 
+    @override
     def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
-        """Record that a page was on screen, and a target if its place is on this page."""
         draft = draft.show_page_and_mark_seen(page)
         target = self.get_target(target_id)
         if self.locate_target(target_id).page != page:
