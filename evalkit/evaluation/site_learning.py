@@ -10,6 +10,7 @@ from typing import Any
 
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights, load_shipped_weights, use_site_weights
 from evalkit.classification.patient_keys import load_or_create_patient_salt
+from evalkit.core.grouping import group_pairs
 from evalkit.document_types import get_own_types
 from evalkit.errors import UsageError
 from evalkit.evaluation.learning import AnsweredFile, Challenge, FileOutcome, LeftOut, challenge_champion
@@ -175,10 +176,11 @@ def _build_promotion_error(problem: str, remedy: str) -> UsageError:
 
 
 def _find_inattentive_reviewers(study: Study) -> list[str]:
-    noticed_by_reviewer: dict[str, list[bool]] = defaultdict(list)
-    for check in study.attention_checks:
-        if check.status == "answered" and check.reviewer is not None:
-            noticed_by_reviewer[check.reviewer].append(check.is_fault_noticed)
+    noticed_by_reviewer = group_pairs(
+        (check.reviewer, check.is_fault_noticed)
+        for check in study.attention_checks
+        if check.status == "answered" and check.reviewer is not None
+    )
     return [
         reviewer
         for reviewer, noticed in noticed_by_reviewer.items()
