@@ -30,6 +30,7 @@ from sklearn.metrics import (
     f1_score,
 )
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
 #: Name of the confusion matrix's column for documents without an answer.
@@ -165,14 +166,11 @@ def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPag
     >>> merge_same_type_neighbours([(4, 5, "Note"), (1, 2, "Note"), (3, 3, "Note"), (6, 6, "Other")])
     [(1, 5, 'Note'), (6, 6, 'Other')]
     """
-    merged_spans: list[TypedPageRange] = []
-    for start_page, end_page, segment_type in _sort_segments(spans):
-        previous = merged_spans[-1] if merged_spans else None
-        if previous and segment_type is not None and previous[2] == segment_type and start_page <= previous[1] + 1:
-            merged_spans[-1] = (previous[0], max(previous[1], end_page), segment_type)
-        else:
-            merged_spans.append((start_page, end_page, segment_type))
-    return merged_spans
+    runs = split_into_runs(
+        _sort_segments(spans),
+        lambda run, span: span[2] is not None and span[2] == run[0][2] and span[0] <= max(end for _, end, _ in run) + 1,
+    )
+    return [(run[0][0], max(end for _, end, _ in run), run[0][2]) for run in runs]
 
 
 def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[str | None]:
