@@ -173,18 +173,17 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
         async with ModelSession(
             settings, index.call_journal, fresh=options.fresh, for_extraction=True
         ) as model_session:
-            field_extraction = FieldExtractionPipeline(
-                settings,
-                model_session,
-                collect_versions(prompts_folder=settings.prompts_folder),
-                template_name=options.template,
-                tax_year=parse_tax_year(options.tax_year),
-            )
             process_document = partial(
                 _extract_document,
                 output_folder=output_folder,
                 index=index,
-                field_extraction=field_extraction,
+                field_extraction=FieldExtractionPipeline(
+                    settings,
+                    model_session,
+                    collect_versions(prompts_folder=settings.prompts_folder),
+                    template_name=options.template,
+                    tax_year=parse_tax_year(options.tax_year),
+                ),
                 reader_version=reader_config.reader_version,
                 run_started_at=format_zulu_now(),
                 fresh=options.fresh,
@@ -196,15 +195,14 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
             )
             if options.probe and (options.fresh or has_new_document):
                 await model_session.probe_models()
-            executor = open_executor(
-                settings,
-                reader_config,
-                [source.path for source in discovered.sources],
-                decides_on_workers=not model_session.has_language_models,
-            )
             documents = await process_documents(
                 discovered.sources,
-                executor,
+                open_executor(
+                    settings,
+                    reader_config,
+                    [source.path for source in discovered.sources],
+                    decides_on_workers=not model_session.has_language_models,
+                ),
                 process_document,
                 on_progress=options.on_progress,
                 find_setup_error=lambda: model_session.setup_error,
