@@ -130,9 +130,14 @@ class GroundTruthDocument:
     """The reviewer of each answer about the document, including second opinions and adjudications."""
 
     @property
+    def simulated_answer_count(self) -> int:
+        """Number of answers about the document given by simulated reviewers (programs)."""
+        return sum(map(is_simulated_reviewer, self.answer_reviewers))
+
+    @property
     def is_simulated(self) -> bool:
         """True if a simulated reviewer (a program) gave any answer about the document."""
-        return any(map(is_simulated_reviewer, self.answer_reviewers))
+        return self.simulated_answer_count > 0
 
 
 @dataclass(frozen=True)
