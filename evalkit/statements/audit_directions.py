@@ -62,7 +62,8 @@ def prove_directions(audit: StatementAudit) -> tuple[ProvenDirection, ...]:
     orientation = find_balance_orientation(audit, directions)
     steps = list(_compute_balance_steps(audit, movements))
     for index, step in enumerate(steps):
-        if not directions[index].sign and orientation:
+        # Arithmetic outweighs a mark or a title.
+        if step and orientation:
             directions[index] = _build_direction(orientation * step, "running balance")
     for solve in (_solve_by_sums, _solve_by_marks, _solve_by_wording):
         for row_class, direction in solve(_KnownDirections(audit, movements, directions, orientation)).items():

@@ -264,7 +264,7 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         direction_column=_find_direction_column(row_dates, amount_columns),
         reference_columns=(
             *_find_reference_columns(
-                table_lines, date_column.x1 + _MIN_REFERENCE_DISTANCE, (*amount_columns, *other_date_columns)
+                [placed_date.line for placed_date in row_dates], date_column.x1 + _MIN_REFERENCE_DISTANCE, (*amount_columns, *other_date_columns)
             ),
             *_find_other_text_columns(row_dates, header_lines, amount_columns, other_date_columns),
         ),

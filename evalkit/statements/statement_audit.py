@@ -67,7 +67,7 @@ _AMOUNT = re.compile(
     rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>(?:\d{{1,3}}(?:[.,' ]\d{{2,3}}){{1,6}}|\d{{1,12}})?[.,]\d\d){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
 )
 _WHOLE_AMOUNT = re.compile(
-    rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>\d{{1,3}}(?:[.,' ]\d{{3}}){{1,4}}|\d{{1,7}}){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
+    rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>(?:\d{{1,3}}(?:[.,' ]\d{{3}}){{1,4}}|\d{{1,7}})(?P<cents>[.,]\d\d)?){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
 )
 _NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./-]| |\. )(\d{1,2})(?:\2(\d{4}|\d{2}))?\.?(?![\w/-]|[.,]\d)")
 
@@ -364,7 +364,11 @@ class _Auditor:
             if sum(len(word.text) for word in line.words) <= _MAX_LINE_LENGTH
         ]
         texts = [cell.text.translate(_DASHES) for line in lines for cell in line.cells]
-        has_cents = any(_AMOUNT.search(_mask(text, [match.span() for match, _ in _find_dates(text)])) for text in texts)
+        texts = [_mask(text, [match.span() for match, _ in _find_dates(text)]) for text in texts]
+        # One account of several may have a currency without cents.
+        is_with_cents = [_AMOUNT.search(text) is not None for text in texts]
+        whole_count = sum(_WHOLE_AMOUNT.fullmatch(text) is not None for text in texts) - sum(is_with_cents)
+        has_cents = any(is_with_cents) and whole_count < sum(is_with_cents)
         self._amount_pattern = _AMOUNT if has_cents else _WHOLE_AMOUNT
         scanned_lines = [self._scan_line(line) for line in lines]
         _mark_text_first(scanned_lines)
@@ -445,7 +449,8 @@ class _Auditor:
         for match in self._amount_pattern.finditer(masked):
             mark, end = _read_mark(match, masked)
             digits = re.sub(r"\D", "", match["digits"])
-            value = Decimal(digits) / 100 if self._amount_pattern is _AMOUNT else Decimal(digits)
+            has_cents = self._amount_pattern is _AMOUNT or match["cents"]
+            value = Decimal(digits) / 100 if has_cents else Decimal(digits)
             scanned.amounts.append(PrintedAmount(value, mark, enclose(match.start(), end)))
             taken.append((match.start(), end))
         scanned.words += (

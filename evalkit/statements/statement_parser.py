@@ -18,6 +18,7 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from evalkit.core.document_cache import cache_document_text
+from evalkit.core.grouping import group_pairs
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, enclose_boxes
 from evalkit.statements.bank_vocabulary import match_at_line_start
@@ -190,7 +191,9 @@ class _StatementParser:
             "closing": sum_labels.closing,
             **{key: (total.label,) for key, total in self._totals.items()},
         }
-        self._title_words_by_column = {column.name: set(column.title.casefold().split()) for column in template.columns}
+        self._title_words_by_column = group_pairs(
+            (column.name, word) for column in template.columns for word in column.title.casefold().split()
+        )
 
     def consume_line(self, line: TextLine, line_in_region: TextLine | None, lines_below: Sequence[TextLine]) -> None:
         """Read one line of a page.
@@ -277,7 +280,7 @@ class _StatementParser:
     def _is_table_header(self, row: TableRow) -> bool:
         return all(
             column_name is not None
-            and self._title_words_by_column[column_name].issuperset(word.text.casefold() for word in words)
+            and {word.text.casefold() for word in words} <= set(self._title_words_by_column.get(column_name, ()))
             for column_name, words in row.words_by_column.items()
         )
 
