@@ -39,6 +39,8 @@ _MAX_ROW_LINES = 4
 _MAX_HEADER_DISTANCE = 4
 #: Largest distance of a description's next line, in heights of a word; and how much further than usual it may be.
 _CONTINUATION_GAP, _APART = 2.2, 1.35
+#: Smallest number of titles in a header whose words are not known.
+_MIN_TITLES = 3
 #: Largest distance between a header's lines, in heights of a word.
 _MAX_HEADER_LINE_GAP = 1.9
 #: If a smaller share of the dated lines with amounts has cents, the statement prints amounts without cents.
@@ -662,8 +664,7 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
         }
         next_line = lines[position + 1] if position + 1 < len(lines) else None
         if (
-            len(named_columns) < 2
-            or len(line.cells) < 2
+            not (len(named_columns) > 1 and len(line.cells) > 1 or _is_above_columns(line, row_dates))
             or any(_PRINTED_AMOUNT.search(word.text) for word in line.words)
             # A summary of labels above their amounts is no header.
             or (
@@ -696,6 +697,22 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
                 and not any(word.text[-1:].isdigit() for word in other_line.words)
             ):
                 yield other_line
+
+
+def _is_above_columns(line: TextLine, row_dates: Sequence[DateOrAmount]) -> bool:
+    """Return True if the line has words above the dates, above the last amounts, and between."""
+    first, last = line.cells[0].box, line.cells[-1].box
+    return (
+        len(line.cells) >= _MIN_TITLES
+        and not any(character.isdigit() for character in line.text)
+        and any(first[0] < placed_date.x1 and placed_date.x0 < first[2] for placed_date in row_dates)
+        and any(
+            last[0] < cell.box[2] and cell.box[0] < last[2]
+            for placed_date in row_dates
+            for cell in placed_date.line.cells[-1:]
+            if any(map(str.isdigit, cell.text))
+        )
+    )
 
 
 def _select_table_lines(lines: Sequence[TextLine], date_column: AlignedColumn) -> Sequence[TextLine]:
@@ -750,35 +767,37 @@ def _find_other_text_columns(
     amount_columns: Sequence[AlignedColumn],
     other_date_columns: Sequence[AlignedColumn],
 ) -> Iterator[AlignedColumn]:
-    """Find columns of towns, codes, times and references by their titles.
+    """Find columns of towns, codes, times and references: texts below a title that is not the descriptions'.
 
-    Beside a title of descriptions, any other title means something else; without one, only a title of towns does.
+    Without a title of descriptions, theirs is the one with the most text below it.
     """
-    taken_columns = (*amount_columns, *other_date_columns)
-    titles, patterns = [cell for line in header_lines for cell in line.cells], load_bank_vocabulary().columns
-    meanings = [
-        {name for name, pattern in patterns.items() if match_at_line_start(pattern, title.text)} for title in titles
+    taken_columns, patterns = (*amount_columns, *other_date_columns), load_bank_vocabulary().columns
+
+    def find_texts_below(title: TextLine) -> list[DateOrAmount]:
+        return [
+            DateOrAmount(cell, cell.words)
+            for placed_date in row_dates
+            for cell in placed_date.line.cells
+            if abs(cell.box[0] - title.box[0]) < _ALIGNMENT_TOLERANCE
+            and placed_date.x1 < cell.box[0]
+            and not any(column.overlaps(cell.box[0], cell.box[2]) for column in taken_columns)
+        ]
+
+    columns = [
+        ({name for name, pattern in patterns.items() if match_at_line_start(pattern, title.text)}, texts)
+        for line in header_lines
+        for title in line.cells
+        if (texts := find_texts_below(title))
     ]
-    has_description = any("description" in names for names in meanings)
-    # Without a title of descriptions, an unknown one right of the dates is theirs.
-    has_other = any(
-        not names
-        and title.box[0] > row_dates[0].x1
-        and not any(column.overlaps(title.box[0], title.box[2]) for column in taken_columns)
-        for title, names in zip(titles, meanings, strict=True)
+    descriptions = [texts for names, texts in columns if "description" in names] or sorted(
+        (texts for names, texts in columns if not names), key=lambda texts: -sum(len(text.text) for text in texts)
     )
-    title_x0 = [
-        title.box[0]
-        for title, names in zip(titles, meanings, strict=True)
-        if "place" in names or (has_description and names <= {"reference"}) or (has_other and names == {"reference"})
-    ]
     texts = [
-        DateOrAmount(cell, cell.words)
-        for placed_date in row_dates
-        for cell in placed_date.line.cells
-        if any(abs(cell.box[0] - x0) < _ALIGNMENT_TOLERANCE for x0 in title_x0)
-        and placed_date.x1 < cell.box[0]
-        and not any(column.overlaps(cell.box[0], cell.box[2]) for column in taken_columns)
+        text
+        for names, texts in columns
+        if "place" in names
+        or (descriptions and names <= {"reference"} and texts[0].words != descriptions[0][0].words)
+        for text in texts
     ]
     return (column for column in _group_into_columns(texts) if column.x1 < amount_columns[0].x1)
 

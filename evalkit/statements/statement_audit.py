@@ -595,6 +595,9 @@ class _Auditor:
             )
         ):
             columns[columns.index(balance)] = balance._replace(role="balance")
+        # If the titles leave no column for the amounts, they belong to other columns.
+        if not any(each.role in ("debit", "credit", "amount", "") for each in columns):
+            columns = [each if each.role == "balance" else each._replace(role="") for each in columns]
         return tuple(columns)
 
     def _read_titles(self, position: int, ranges: Sequence[tuple[float, float]]) -> dict[tuple[float, float], _Title]:

@@ -115,6 +115,8 @@ _SIGN_CONVENTIONS: tuple[tuple[AmountRules, float, float], ...] = (
     (_DEBT_MARKS.model_copy(update={"unmarked": "section"}), -0.1, 0.25),
     (AmountRules(unmarked="balance"), 0.05, 0.05),
 )
+#: Score of the usual meaning of balances without a mark; more than of the usual order of columns.
+_BALANCE_WEIGHT = 0.2
 _SIDES: tuple[ColumnName, ColumnName] = ("debit", "credit")
 #: Score if all descriptions name the direction in which they are read.
 _WORDING_WEIGHT = 0.4
@@ -265,7 +267,7 @@ def _generate_amount_rules(
         yield (
             amount_rules.model_copy(update={**number_format, "balance": balance}),
             (owed_prior if is_owed else held_prior)
-            - (0.1 if balance != usual_balance else 0)
+            - (_BALANCE_WEIGHT if balance != usual_balance else 0)
             + (_TITLE_WEIGHT if amount_rules.unmarked == title_direction else 0)
             + (
                 _REVERSAL_WEIGHT
