@@ -265,7 +265,11 @@ def find_unused_sums(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report printed sums that no check uses, and name other amounts outside the rows."""
     comparison = _compare(applied)
     used = [(printed.page, abs(printed.value)) for printed in applied.statement.sums]
-    met = {(check.page, abs(check.expected)) for check in applied.sum_checks if check.name == "closing_balance" and check.is_met}
+    met = {
+        (check.page, abs(check.expected))
+        for check in applied.sum_checks
+        if check.name == "closing_balance" and check.is_met
+    }
     unused = [
         each for each in comparison.audit.sums if (each.page, each.amount.value) not in used and each.amount.value
     ]
@@ -294,11 +298,15 @@ def find_unused_sums(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
         return
     explained = {abs(value) for value in _compute_known_sums(applied)}
     # Of several balances the one that the rows make is the account's; another may be of what is available or due.
-    met_balances = {(each.kind, each.account) for each in comparison.audit.sums if (each.page, each.amount.value) in met}
+    met_balances = {
+        (each.kind, each.account) for each in comparison.audit.sums if (each.page, each.amount.value) in met
+    }
     for each in unused:
         is_met = each.amount.value in explained
         is_whole = each.kind in ("in", "out") and (is_met or has_word(each.label, "sum", "total"))
-        is_balance = each.kind == "opening" or (each.kind == "closing" and (is_met or ("closing", each.account) not in met_balances))
+        is_balance = each.kind == "opening" or (
+            each.kind == "closing" and (is_met or ("closing", each.account) not in met_balances)
+        )
         if is_whole or is_balance:
             yield TemplateFinding(
                 "medium" if is_met else "high", "reconciliation_strategy",

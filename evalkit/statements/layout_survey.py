@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import dropwhile, pairwise, takewhile, zip_longest
 from statistics import median
+from typing import NamedTuple
 
 from evalkit.core.grouping import split_into_runs
-from evalkit.statements.amounts import DecimalSeparator, get_sign_mark, parse_amount
+from evalkit.statements.amounts import Amount, DecimalSeparator, get_sign_mark, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start, search_in_line
 from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
 from evalkit.statements.statement_kinds import KindEvidence, find_statement_kind
@@ -101,6 +102,15 @@ class AlignedColumn:
         return [cell.text for line in header_lines for cell in line.cells if self.overlaps(cell.box[0], cell.box[2])]
 
 
+class PlacedAmount(NamedTuple):
+    """An amount outside the rows, with the pattern of the words beside it."""
+
+    label: str
+    amount: Amount
+    is_above_rows: bool
+    is_below_rows: bool
+
+
 @dataclass(frozen=True)
 class LayoutSurvey:
     """Columns, header lines and labelled sums found on a statement's pages."""
@@ -175,6 +185,33 @@ class LayoutSurvey:
             for page_number, lines in enumerate(self.lines_by_page, 1)
         }
         return {page_number: page for page_number, page in positions_by_page.items() if page[1]}
+
+    @cached_property
+    def amounts_of_any_label(self) -> tuple[PlacedAmount, ...]:
+        """The amounts beside words that name no known sum, outside the rows, from top to bottom."""
+        lines = [
+            (line, page_lines[position + 1 :])
+            for page_lines in self.lines_by_page
+            for position, line in enumerate(page_lines)
+        ]
+        row_positions = [position for position, (line, _) in enumerate(lines) if self.is_row_start(line)]
+        return tuple(
+            PlacedAmount(
+                build_pattern_with_any_numbers(labelled.label),
+                labelled.amount,
+                is_above_rows=position < row_positions[0],
+                is_below_rows=position > row_positions[-1],
+            )
+            for position, (line, lines_below) in enumerate(lines)
+            if not (self.is_row_start(line) or self.is_header_line(line) or self.is_sum_line(line))
+            for labelled in find_labelled_amounts(
+                line,
+                lines_below,
+                {"any": (r"[^\W\d_]{2}",)},
+                self.decimal_separator,
+                cents_optional=self.cents_optional,
+            )
+        )
 
     def select_table_lines(self, page_number: int) -> Sequence[TextLine]:
         """Return a page's lines from the first row to the line below the last."""
@@ -266,7 +303,9 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         direction_column=_find_direction_column(row_dates, amount_columns),
         reference_columns=(
             *_find_reference_columns(
-                [placed_date.line for placed_date in row_dates], date_column.x1 + _MIN_REFERENCE_DISTANCE, (*amount_columns, *other_date_columns)
+                [placed_date.line for placed_date in row_dates],
+                date_column.x1 + _MIN_REFERENCE_DISTANCE,
+                (*amount_columns, *other_date_columns),
             ),
             *_find_other_text_columns(row_dates, header_lines, amount_columns, other_date_columns),
         ),
@@ -795,8 +834,7 @@ def _find_other_text_columns(
     texts = [
         text
         for names, texts in columns
-        if "place" in names
-        or (descriptions and names <= {"reference"} and texts[0].words != descriptions[0][0].words)
+        if "place" in names or (descriptions and names <= {"reference"} and texts[0].words != descriptions[0][0].words)
         for text in texts
     ]
     return (column for column in _group_into_columns(texts) if column.x1 < amount_columns[0].x1)

@@ -204,33 +204,28 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
 
 
 def derive_sum_labels_by_value(
-    layout: LayoutSurvey, statement: ParsedStatement, template: StatementTemplate
+    layout: LayoutSurvey, statement: ParsedStatement, template: StatementTemplate, *, is_proven: bool
 ) -> PrintedSumLabels:
     """Add labels of sums whose amounts are those that the rows make.
 
-    An opening and a closing balance are two amounts that differ by all rows. Kinds that have a label keep theirs.
+    An opening and a closing balance are two amounts that differ by all rows; unless the directions are proven
+    (``is_proven``), the first is above the rows and the other below. Kinds that have a label keep theirs.
     """
     labels, rules, rows = template.reconciliation, template.amounts, statement.transactions
     if template.rows.accounts or len(rows) < _MIN_ROWS_OF_SUMS:
         return labels
-    printed = {
-        build_pattern_with_any_numbers(labelled.label): labelled.amount
-        for lines in layout.lines_by_page
-        for position, line in enumerate(lines)
-        if not (layout.is_row_start(line) or layout.is_header_line(line) or layout.is_sum_line(line))
-        for labelled in find_labelled_amounts(
-            line, lines[position + 1 :], {"any": (r"[^\W\d_]{2}",)}, rules.decimal, cents_optional=rules.whole
-        )
-    }
     is_owed, change = rules.balance == "owed", sum((row.amount for row in rows), Decimal(0))
-    balances = [
-        (label, amount.compute_signed_balance(is_debt_if_unmarked=is_owed)) for label, amount in printed.items()
-    ]
+    printed = layout.amounts_of_any_label
     starts, ends = (
-        [("", printed_sum.value) for printed_sum in statement.sums if printed_sum.kind == kind] or balances
+        [("", printed_sum.value) for printed_sum in statement.sums if printed_sum.kind == kind]
+        or [
+            (placed.label, placed.amount.compute_signed_balance(is_debt_if_unmarked=is_owed))
+            for placed in printed
+            if is_proven or (placed.is_above_rows if kind == "opening" else placed.is_below_rows)
+        ]
         for kind in ("opening", "closing")
     )
-    pairs = ((a, b) for (a, start), (b, end) in product(starts, ends) if a != b and end - start == change)
+    pairs = ((a, b) for (a, start), (b, end) in product(starts, ends) if (a or b) and end - start == change)
     opening, closing = next(pairs, ("", "")) if change else ("", "")
     incoming = sum((row.amount for row in rows if row.amount > 0), Decimal(0))
     named = {total.of for total in labels.total}
@@ -246,7 +241,7 @@ def derive_sum_labels_by_value(
             *(
                 TotalLabel(label=label, of=kind)
                 for kind, value in totals
-                for label, amount in printed.items()
+                for label, amount, *_ in printed
                 if not named & {kind, "columns"} and amount.magnitude == value != 0 and label not in (opening, closing)
             ),
         ),
