@@ -283,7 +283,7 @@ def _list_balance_changes(
     """Return what the balance may change by: closing minus opening, or any amounts below minus any above the rows."""
     change = find_balance_change(sums)
     if change is not None or not has_few_classes:
-        return {change} - {None}
+        return set() if change is None else {change}
     rows = [index for index, row in enumerate(audit.rows) if row.account == account]
     above = [sign_balance(each.amount) for each in sums if each.position <= rows[0]]
     below = [sign_balance(each.amount) for each in sums if each.position > rows[-1]]

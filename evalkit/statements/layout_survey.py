@@ -703,7 +703,7 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
         }
         next_line = lines[position + 1] if position + 1 < len(lines) else None
         if (
-            not (len(named_columns) > 1 and len(line.cells) > 1 or _is_above_columns(line, row_dates))
+            not ((len(named_columns) > 1 and len(line.cells) > 1) or _is_above_columns(line, row_dates))
             or any(_PRINTED_AMOUNT.search(word.text) for word in line.words)
             # A summary of labels above their amounts is no header.
             or (

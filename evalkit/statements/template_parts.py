@@ -30,7 +30,6 @@ from evalkit.statements.statement_template import (
     StatementTemplate,
     TotalLabel,
 )
-from evalkit.statements.table_row import find_labelled_amounts
 from evalkit.statements.text_lines import TextLine
 
 #: Space left beside a column's outermost words, so that longer words fit too, in page widths.
