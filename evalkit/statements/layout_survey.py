@@ -702,8 +702,9 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
             if match_at_line_start(pattern, cell.text)
         }
         next_line = lines[position + 1] if position + 1 < len(lines) else None
+        rows_below = [other_line for other_line in lines[position + 1 :] if id(other_line) in row_line_ids]
         if (
-            not ((len(named_columns) > 1 and len(line.cells) > 1) or _is_above_columns(line, row_dates))
+            not ((len(named_columns) > 1 and len(line.cells) > 1) or _is_above_columns(line, rows_below))
             or any(_PRINTED_AMOUNT.search(word.text) for word in line.words)
             # A summary of labels above their amounts is no header.
             or (
@@ -738,18 +739,16 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
                 yield other_line
 
 
-def _is_above_columns(line: TextLine, row_dates: Sequence[DateOrAmount]) -> bool:
-    """Return True if the line has words above the dates, above the last amounts, and between."""
-    first, last = line.cells[0].box, line.cells[-1].box
+def _is_above_columns(line: TextLine, rows_below: Sequence[TextLine]) -> bool:
+    """Return True if the line has words above the first and the last words of rows below it, and between."""
+    cells = line.cells
+    firsts, lasts = ([row.cells[index].box for row in rows_below if _LETTERS.search(row.text)] for index in (0, -1))
     return (
-        len(line.cells) >= _MIN_TITLES
-        and not any(character.isdigit() for character in line.text)
-        and any(first[0] < placed_date.x1 and placed_date.x0 < first[2] for placed_date in row_dates)
-        and any(
-            last[0] < cell.box[2] and cell.box[0] < last[2]
-            for placed_date in row_dates
-            for cell in placed_date.line.cells[-1:]
-            if any(map(str.isdigit, cell.text))
+        len(cells) >= _MIN_TITLES
+        and not any(map(str.isdigit, line.text))
+        and all(
+            any(title.box[0] < box[2] and box[0] < title.box[2] for box in boxes)
+            for title, boxes in ((cells[0], firsts), (cells[-1], lasts))
         )
     )
 

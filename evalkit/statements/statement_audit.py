@@ -69,6 +69,7 @@ _AMOUNT = re.compile(
 _WHOLE_AMOUNT = re.compile(
     rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>(?:\d{{1,3}}(?:[.,' ]\d{{3}}){{1,4}}|\d{{1,7}})(?P<cents>[.,]\d\d)?){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
 )
+_WHOLE_NUMBER = re.compile(r"\d{1,3}(?:[.,' ]\d{3})+")
 _NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./-]| |\. )(\d{1,2})(?:\2(\d{4}|\d{2}))?\.?(?![\w/-]|[.,]\d)")
 
 
@@ -363,12 +364,17 @@ class _Auditor:
             for line in lines
             if sum(len(word.text) for word in line.words) <= _MAX_LINE_LENGTH
         ]
-        texts = [cell.text.translate(_DASHES) for line in lines for cell in line.cells]
-        texts = [_mask(text, [match.span() for match, _ in _find_dates(text)]) for text in texts]
+        texts_by_line = [
+            [_mask(text, [match.span() for match, _ in _find_dates(text)]) for text in texts]
+            for texts in ([cell.text.translate(_DASHES) for cell in line.cells] for line in lines)
+        ]
         # One account of several may have a currency without cents.
-        is_with_cents = [_AMOUNT.search(text) is not None for text in texts]
-        whole_count = sum(_WHOLE_AMOUNT.fullmatch(text) is not None for text in texts) - sum(is_with_cents)
-        has_cents = any(is_with_cents) and whole_count < sum(is_with_cents)
+        last_texts = [texts[-1] for texts in texts_by_line]
+        with_cents = sum(bool(_AMOUNT.search(text)) for text in last_texts)
+        without_cents = sum(bool(_WHOLE_NUMBER.fullmatch(text)) for text in last_texts)
+        has_cents = without_cents <= with_cents and any(
+            _AMOUNT.search(text) for texts in texts_by_line for text in texts
+        )
         self._amount_pattern = _AMOUNT if has_cents else _WHOLE_AMOUNT
         scanned_lines = [self._scan_line(line) for line in lines]
         _mark_text_first(scanned_lines)

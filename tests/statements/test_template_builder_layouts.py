@@ -350,6 +350,46 @@ def test_sums_are_found_by_amounts_whatever_their_labels(tmp_path: Path) -> None
     assert drawn(tmp_path, lines).reconciliation.checks == ()
 
 
+def test_balances_around_the_rows_choose_the_columns(tmp_path: Path) -> None:
+    lines: list[str | Cells] = [
+        "Pebble Bank current account", labelled("Zorvik plank", "500.00"), "",
+        [(50, "Tirm"), (110, "Wexel"), (-400, "Orrin"), (-480, "Ulmet")],
+        row("01/15/2024", "TAVERN", (-480, "80.00")), row("01/18/2024", "BAKERY", (-480, "20.00")),
+        row("01/24/2024", "SALARY", (-400, "40.00")), "", labelled("Dorvik plank", "440.00"),
+    ]  # fmt: skip
+    applied = drawn(tmp_path, lines)
+    assert [str(transaction.amount) for transaction in applied.statement.transactions] == ["-80.00", "-20.00", "40.00"]
+    assert applied.is_closed
+    assert "balances" in applied.template.amounts.sign_proof
+
+
+def test_columns_of_text_are_told_apart_without_words(tmp_path: Path) -> None:
+    head: Cells = [(50, "Tirm"), (130, "Quib"), (180, "Wexel"), (-400, "Ilk"), (-560, "Orrin")]
+    rows: list[str | Cells] = [
+        [(50, day), (130, code), (180, text), (-400, points), (-560, amount)]
+        for day, code, text, points, amount in (
+            ("01/15/2024", "VIS", "TAVERN", "8", "-80.00"), ("01/18/2024", "SO", "LANDLORD", "2", "-20.00"),
+            ("01/24/2024", "BP", "SALARY", "14", "40.00"),
+        )
+    ]  # fmt: skip
+    head_again: list[str | Cells] = [head, [(50, "01/26/2024"), (130, "VIS"), (180, "BAKERY"), (-560, "-4.00")]]
+    transactions = drawn(tmp_path, [head, *rows, "", *head_again]).statement.transactions
+    assert [each.description for each in transactions] == ["TAVERN", "LANDLORD", "SALARY", "BAKERY"]
+
+
+def test_rows_may_lie_below_a_second_header_with_more_columns(tmp_path: Path) -> None:
+    head: Cells = [(50, "Date"), (130, "Details"), (-450, "Points"), (-560, "Amount")]
+    abroad: Cells = [(50, "Date"), (130, "Details"), (-370, "Currency"), (-450, "Points"), (-560, "Amount")]
+    rows: list[Cells] = [
+        [(50, f"0{day}/01/2024"), (130, "SHOP"), (-450, str(day)), (-560, f"{day}0.00")] for day in range(3, 8)
+    ]
+    rows_abroad = [[*cells[:2], (-370.0, f"USD {number}.50"), *cells[2:]] for number, cells in enumerate(rows, 7)]
+    transactions = drawn(tmp_path, [head, *rows, "", "International", abroad, *rows_abroad]).statement.transactions
+    assert [(each.description, str(abs(each.amount))) for each in transactions] == 2 * [
+        ("SHOP", f"{day}0.00") for day in range(3, 8)
+    ]
+
+
 def test_currencies_above_tables_head_accounts(tmp_path: Path) -> None:
     lines: list[str | Cells] = [
         "Pebble Bank foreign currency statement", "", "USD pocket", _SIDES,
