@@ -265,11 +265,6 @@ def find_unused_sums(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report printed sums that no check uses, and name other amounts outside the rows."""
     comparison = _compare(applied)
     used = [(printed.page, abs(printed.value)) for printed in applied.statement.sums]
-    met = {
-        (check.page, abs(check.expected))
-        for check in applied.sum_checks
-        if check.name == "closing_balance" and check.is_met
-    }
     unused = [
         each for each in comparison.audit.sums if (each.page, each.amount.value) not in used and each.amount.value
     ]
@@ -297,17 +292,10 @@ def find_unused_sums(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
         )  # fmt: skip
         return
     explained = {abs(value) for value in _compute_known_sums(applied)}
-    # Of several balances the one that the rows make is the account's; another may be of what is available or due.
-    met_balances = {
-        (each.kind, each.account) for each in comparison.audit.sums if (each.page, each.amount.value) in met
-    }
     for each in unused:
         is_met = each.amount.value in explained
         is_whole = each.kind in ("in", "out") and (is_met or has_word(each.label, "sum", "total"))
-        is_balance = each.kind == "opening" or (
-            each.kind == "closing" and (is_met or ("closing", each.account) not in met_balances)
-        )
-        if is_whole or is_balance:
+        if is_whole or each.kind in ("opening", "closing"):
             yield TemplateFinding(
                 "medium" if is_met else "high", "reconciliation_strategy",
                 f"{'a printed sum is not used' if is_met else 'the transactions do not make a printed sum that is not used'}: {_SUM_NAMES[each.kind]}",
