@@ -652,6 +652,9 @@ class _Auditor:
             else 2 * has_word(text, "column", "value_date") + has_word(text, "column", "posting_date")
             for text in texts
         ]
+        if ranks[0] == ranks[1]:  # rows are printed in the order of their booking
+            first, second = (_is_in_order([line.dates[index] for line in dated]) for index in (0, 1))
+            return int(second and not first)
         return int(ranks[1] < ranks[0])
 
     # Headings and sums
@@ -732,6 +735,12 @@ class _Auditor:
         ]
         text = " ".join(between)
         return len(between) <= 2 and not has_word(text, "date", "due") and not has_word(text, "date", "statement")
+
+
+def _is_in_order(days: Sequence[PrintedDate]) -> bool:
+    """Return True if dates rise or fall in any order of day and month."""
+    keys = ([(day.year or 0, *day.order_parts(order)) for day in days] for order in ORDERS[:2])
+    return any(key in (sorted(key), sorted(key, reverse=True)) for key in keys)
 
 
 def _continues_balance(above: _ScannedLine, below: _ScannedLine) -> bool:
