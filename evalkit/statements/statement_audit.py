@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache, cached_property, partial
-from itertools import islice, pairwise, takewhile
+from itertools import dropwhile, islice, pairwise, takewhile
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -341,6 +341,8 @@ class _ScannedLine:
     words: list[PageWord] = field(default_factory=list)
     """The words that are neither dates nor amounts."""
     is_row: bool = False
+    is_total: bool = False
+    """True if the line prints the total of the rows below it."""
     is_text_first: bool = False
     """True if descriptions are left of the dates."""
 
@@ -394,7 +396,7 @@ class _Auditor:
                 # The second line of a description begins right of the dates.
                 if (name := _find_account_name(line)) and (not rows or self._is_left(line)):
                     account, heading = name, heading if name == account else ""
-                if self._is_direction_heading(position):
+                if line.is_total or self._is_direction_heading(position):
                     heading = line.text
                 sums += self._read_sums(position, account, len(rows))
             elif (kind := _classify_sum(line.text)) in ("opening", "closing", "carried") and len(line.amounts) == 1:
@@ -405,7 +407,7 @@ class _Auditor:
                     (
                         other.dates
                         for other in reversed(self._lines[:position])
-                        if other.is_dated and (other.is_row or self._is_lone_date(other))
+                        if other.is_dated and (other.is_row or other.is_total or self._is_lone_date(other))
                     ),
                     [],
                 )
@@ -528,6 +530,8 @@ class _Auditor:
                 abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in self._date_edges
             )
         self._drop_rows_beside_labels()
+        if self._has_marked_totals():
+            return
         for position, line in enumerate(self._lines):
             if line.is_row or line.dates or not line.amounts or not self._is_in_columns(line):
                 continue
@@ -548,6 +552,19 @@ class _Auditor:
         if len(pairs) > _MAX_UNTOLD_PAIRS and not has_undated:
             for above, row in pairs:
                 row.is_row = bool(row.dates) or not (above.dates or not above.is_row) or _continues_balance(above, row)
+
+    def _has_marked_totals(self) -> bool:
+        """Mark the lines with a mark as totals if each is made by the lines without one below it."""
+        after_head = dropwhile(lambda line: not line.is_row, self._lines)
+        amounts = [(line, amount) for line in after_head if self._is_in_columns(line) for amount in line.amounts]
+        rest = Decimal(0)
+        for _, amount in amounts:
+            if bool(amount.mark) != (rest == 0):
+                return False
+            rest = amount.value if amount.mark else rest - amount.value
+        for line, amount in amounts if not rest else ():
+            line.is_row, line.is_total = not amount.mark, bool(amount.mark)
+        return bool(amounts) and not rest
 
     def _drop_rows_beside_labels(self) -> None:
         """Unmark dates left of a summary, above or below the table: their lines have no text where rows have it."""

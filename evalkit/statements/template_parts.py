@@ -10,7 +10,7 @@ from itertools import islice, pairwise, product, takewhile
 from typing import Literal
 
 from evalkit.documents.bundle import Box
-from evalkit.statements.amounts import find_currency_codes
+from evalkit.statements.amounts import MINUS_MARKS, find_currency_codes, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start, strip_accents
 from evalkit.statements.layout_survey import (
     AlignedColumn,
@@ -23,6 +23,7 @@ from evalkit.statements.statement_parser import ParsedStatement
 from evalkit.statements.statement_template import (
     Column,
     ColumnName,
+    Direction,
     PageKind,
     PrintedSumLabels,
     Region,
@@ -286,7 +287,10 @@ def _is_apart(layout: LayoutSurvey, lines: Sequence[TextLine], position: int) ->
 
 def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
     """Find the headings that say if the amounts below are deposits or withdrawals."""
-    section_by_heading: dict[str, SectionHeading] = {}
+    section_by_heading = {
+        label: SectionHeading(heading=build_pattern_with_any_numbers(label), direction=direction)
+        for label, direction in _find_group_totals(layout)
+    }
     vocabulary, kind = load_bank_vocabulary(), layout.kind_evidence.kind
     heading_patterns: tuple[tuple[str, Literal["deposit", "withdrawal"]], ...] = (
         ((kind and kind.deposits) or vocabulary.deposits_heading, "deposit"),
@@ -315,6 +319,29 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
                 heading = SectionHeading(heading=build_pattern_with_any_numbers(line.text), direction=direction)
                 section_by_heading.setdefault(line.text, heading)
     return tuple(section_by_heading.values())
+
+
+def _find_group_totals(layout: LayoutSurvey) -> list[tuple[str, Direction]]:
+    """Find labels of totals, each printed above its rows; none unless every amount of the table is a total or part of one.
+
+    The totals have marks, and their rows have none.
+    """
+    totals: list[tuple[str, Direction]] = []
+    rest, column = Decimal(0), layout.amount_columns[-1]
+    for lines, row_positions in layout.row_positions_by_page.values():
+        for line in lines[row_positions[0] :]:
+            for placed in find_line_amounts(line, layout.decimal_separator, cents_optional=layout.cents_optional):
+                amount = parse_amount(placed.text, layout.decimal_separator, cents_optional=layout.cents_optional)
+                if amount is None or not column.overlaps(placed.x0, placed.x1):
+                    continue
+                if (amount.sign_mark is not None) != (rest == 0):
+                    return []
+                if amount.sign_mark:
+                    date_words = {word for day in find_line_dates(line) for word in day.words}
+                    label = " ".join(word.text for word in line.words if word not in {*date_words, *placed.words})
+                    totals.append((label, "withdrawal" if amount.sign_mark in MINUS_MARKS else "deposit"))
+                rest = amount.magnitude if amount.sign_mark else rest - amount.magnitude
+    return [] if rest or len(set(totals)) == len(totals) else totals
 
 
 def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
