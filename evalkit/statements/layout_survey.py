@@ -57,6 +57,7 @@ _REFERENCE_NUMBER, _MIN_REFERENCE_NUMBERS, _ALIGNMENT_TOLERANCE = re.compile(r"\
 #: Smallest distance of such a column from the dates, in page widths: check numbers are printed nearer.
 _MIN_REFERENCE_DISTANCE = 0.12
 _PRINTED_AMOUNT = re.compile(r"\d[.,]\d\d\b")
+_GROUPED_NUMBER = re.compile(r"\d{1,3}(?:([.,])\d{3})+")
 _LONE_DAY = re.compile(r"\d{1,2}")
 _LETTERS, _WORD = re.compile(r"[^\W\d_]{2}"), re.compile(r"[^\W\d_]{4}")
 LinesByPage = Sequence[Sequence[TextLine]]
@@ -413,6 +414,14 @@ def _detect_decimal_separator(lines_by_page: LinesByPage) -> DecimalSeparator:
         for word in line.words
         if re.fullmatch(r".*\d[.,]\d\d[-+)]?(?:CR|DR|C|D|H|S)?", word.text)
         and not parse_partial_date(word.text, DATE_FORMATS)
+    )
+    # Without cents, a point between thousands leaves the comma for them.
+    separator_counts.update(
+        {".": ",", ",": "."}[match[1]]
+        for lines in lines_by_page
+        for line in lines
+        for word in line.words
+        if (match := _GROUPED_NUMBER.fullmatch(word.text))
     )
     cents_apart_count = sum(
         " " in word.text for lines in lines_by_page for line in join_cents(lines) for word in line.words
