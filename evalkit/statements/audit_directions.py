@@ -281,20 +281,17 @@ def _list_balance_changes(
     audit: StatementAudit, account: str, sums: Sequence[AuditSum], *, has_few_classes: bool
 ) -> set[Decimal]:
     """Return what the balance may change by: closing minus opening, or any amounts below minus any above the rows."""
-    change = find_balance_change(sums)
-    if change is not None or not has_few_classes:
-        return set() if change is None else {change}
+    starts, ends = (
+        [sign_balance(each.amount) for each in sums if each.kind == kind] for kind in ("opening", "closing")
+    )
+    if starts and ends:
+        return {ends[-1] - starts[0]}
+    if not has_few_classes:
+        return set()
     rows = [index for index, row in enumerate(audit.rows) if row.account == account]
-    above = [sign_balance(each.amount) for each in sums if each.position <= rows[0]]
-    below = [sign_balance(each.amount) for each in sums if each.position > rows[-1]]
-    return {end - start for start, end in product(above, below)} - {Decimal(0)}
-
-
-def find_balance_change(sums: Sequence[AuditSum]) -> Decimal | None:
-    """Return the printed closing minus opening balance; None if either is missing."""
-    openings = [each.amount for each in sums if each.kind == "opening"]
-    closings = [each.amount for each in sums if each.kind == "closing"]
-    return sign_balance(closings[-1]) - sign_balance(openings[0]) if openings and closings else None
+    starts = [sign_balance(each.amount) for each in sums if each.position <= rows[0]]
+    ends = [sign_balance(each.amount) for each in sums if each.position > rows[-1]]
+    return {end - start for start, end in product(starts, ends)} - {Decimal(0)}
 
 
 def _solve_by_marks(known: _KnownDirections) -> dict[RowClass, ProvenDirection]:

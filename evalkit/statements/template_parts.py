@@ -322,25 +322,22 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
 
 
 def _find_group_totals(layout: LayoutSurvey) -> list[tuple[str, Direction]]:
-    """Find labels of totals, each printed above its rows; none unless every amount of the table is a total or part of one.
+    """Find labels of totals that are printed above their rows: totals have marks, and rows have none.
 
-    The totals have marks, and their rows have none.
+    None unless every amount of the table is a total or a part of the last one.
     """
     totals: list[tuple[str, Direction]] = []
-    rest, column = Decimal(0), layout.amount_columns[-1]
-    for lines, row_positions in layout.row_positions_by_page.values():
-        for line in lines[row_positions[0] :]:
-            for placed in find_line_amounts(line, layout.decimal_separator, cents_optional=layout.cents_optional):
-                amount = parse_amount(placed.text, layout.decimal_separator, cents_optional=layout.cents_optional)
-                if amount is None or not column.overlaps(placed.x0, placed.x1):
-                    continue
-                if (amount.sign_mark is not None) != (rest == 0):
-                    return []
-                if amount.sign_mark:
-                    date_words = {word for day in find_line_dates(line) for word in day.words}
-                    label = " ".join(word.text for word in line.words if word not in {*date_words, *placed.words})
-                    totals.append((label, "withdrawal" if amount.sign_mark in MINUS_MARKS else "deposit"))
-                rest = amount.magnitude if amount.sign_mark else rest - amount.magnitude
+    rest = Decimal(0)
+    amounts = layout.amount_columns[-1].dates_or_amounts
+    for placed in sorted(amounts, key=lambda placed: (placed.line.page_number, placed.line.deskewed_center_y)):
+        amount = parse_amount(placed.text, layout.decimal_separator, cents_optional=layout.cents_optional)
+        if amount is None or (amount.sign_mark is None) == (rest == 0):
+            return []
+        if amount.sign_mark:
+            other_words = {*placed.words, *(word for day in find_line_dates(placed.line) for word in day.words)}
+            label = " ".join(word.text for word in placed.line.words if word not in other_words)
+            totals.append((label, "withdrawal" if amount.sign_mark in MINUS_MARKS else "deposit"))
+        rest = amount.magnitude if amount.sign_mark else rest - amount.magnitude
     return [] if rest or len(set(totals)) == len(totals) else totals
 
 
