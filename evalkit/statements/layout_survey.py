@@ -415,6 +415,11 @@ def _detect_decimal_separator(lines_by_page: LinesByPage) -> DecimalSeparator:
         if re.fullmatch(r".*\d[.,]\d\d[-+)]?(?:CR|DR|C|D|H|S)?", word.text)
         and not parse_partial_date(word.text, DATE_FORMATS)
     )
+    cents_apart_count = sum(
+        " " in word.text for lines in lines_by_page for line in join_cents(lines) for word in line.words
+    )
+    if cents_apart_count > 2 * separator_counts.total():
+        return " "
     # Without cents, a point between thousands leaves the comma for them.
     separator_counts.update(
         {".": ",", ",": "."}[match[1]]
@@ -423,11 +428,6 @@ def _detect_decimal_separator(lines_by_page: LinesByPage) -> DecimalSeparator:
         for word in line.words
         if (match := _GROUPED_NUMBER.fullmatch(word.text))
     )
-    cents_apart_count = sum(
-        " " in word.text for lines in lines_by_page for line in join_cents(lines) for word in line.words
-    )
-    if cents_apart_count > 2 * separator_counts.total():
-        return " "
     return "," if separator_counts[","] > separator_counts["."] else "."
 
 
