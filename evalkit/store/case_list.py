@@ -162,16 +162,17 @@ class CaseList:
         ``deferred_because``. ``facet_values`` has the wanted value of each filtered facet, by the names of
         ``count_cases_by_facets``; for ``agents`` the name of one agent. ``order`` is
         ``errors`` (the most per minute first), ``worst``, ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after pending
-        ones, completed ones last. The cases ``left_out_ids`` are not listed, those of ``added_ids`` in addition to the
+        ones, completed ones last. The drawn cases ``left_out_ids`` are not listed, those of ``added_ids`` in addition to the
         page, whether or not they match. With ``known_matching_count``, pages of the second half are counted from the end,
         which takes at most half as long.
         """
-        claim = database_tables.claims.c
+        claim, case = database_tables.claims.c, database_tables.cases.c
         # Claims and deferrals are looked up only for the cases of the page.
         page_ids = sa.select(database_tables.cases.c.case_id).where(
             *_build_list_conditions(include_finished, name_search, hide_withheld_from, tasks),
             *(_build_facet_condition(*facet, age_cutoffs) for facet in facet_values.items()),
-            *([database_tables.cases.c.case_id.not_in(left_out_ids)] if left_out_ids else []),
+            # Asked first, the standing spares most rows the search through the ids.
+            *([sa.or_(case.standing != _DRAWN_STANDING, case.case_id.not_in(left_out_ids))] if left_out_ids else []),
         )
         forward_order, backward_order = _SORT_ORDERS[order]
         sort_columns = (database_tables.cases.c.standing, *forward_order)

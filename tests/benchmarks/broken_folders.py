@@ -1,6 +1,7 @@
 """Measure what every command answers in an output folder that a storage fault has broken.
 
-``python -m benchmarks.broken_folders open`` prints a row for each idea and the totals; ``sealed`` measures the other half.
+``python -m benchmarks.broken_folders open`` prints a row for each idea and the totals; ``sealed`` measures the other half,
+``second_open`` and ``second_sealed`` what happens to records, chains and backups.
 The states and what a user expects of each command are those of ``first_contact.broken_folders``. Three readings of its rules:
 
 - ``show`` and ``export`` do not need the database: they need not refuse, nor say that the index was rebuilt.
@@ -101,11 +102,14 @@ def _answer(command: str, root: Path, samples: Path, workspace: Path, moment: st
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             if command in ("review", "claim", "save", "open_review"):
-                if moment != "before" and command in ("review", "open_review") and moment != "beneath":
+                if moment not in ("before", "backup", "beneath") and command in ("review", "open_review"):
                     strike()
                 content = _use_library(command, root, moment, strike)
+            elif command in faults.STORING:
+                strike_backup = strike if moment == "backup" else lambda: None
+                status, content = _use_backup(command, root, workspace, strike_backup, out)
             else:
-                if moment != "before":
+                if moment not in ("before", "backup"):
                     strike()
                 status, content = _use_program(command, root, samples, workspace, out)
         except EvalkitError as error:
@@ -144,9 +148,33 @@ def _use_library(command: str, root: Path, moment: str, strike: Any) -> Any:
     return session.submit_review(CASE, draft, undeterminable_reason="illegible").review.outcome
 
 
-def _use_program(command: str, root: Path, samples: Path, workspace: Path, out: io.StringIO) -> tuple[int, Any]:
+def _run_program(*arguments: str) -> int:
     from evalkit.cli.app import main
 
+    sys.argv = ["evalkit", *arguments]
+    try:
+        main()
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
+
+
+def _use_backup(command: str, root: Path, workspace: Path, strike: Any, out: io.StringIO) -> tuple[int, Any]:
+    """Back the folder up; for ``restore``, list the cases of what is restored from this backup."""
+    backups, restored = workspace / "backups", workspace / "restored"
+    if status := _run_program("backup", str(backups), "--output", str(root)):
+        return status, None
+    if command == "backup":
+        return 0, sorted(path.name for path in backups.rglob("*.json"))
+    strike()
+    if status := _run_program("restore", str(backups), "--output", str(restored)):
+        return status, None
+    out.truncate(out.seek(0))
+    status = _run_program("queue", "--json", "--output", str(restored))
+    return status, sorted(case["case_id"] for case in json.loads(out.getvalue())) if status == 0 else None
+
+
+def _use_program(command: str, root: Path, samples: Path, workspace: Path, out: io.StringIO) -> tuple[int, Any]:
     export = workspace / f"export-{os.getpid()}.jsonl"
     arguments = {
         "queue": ["queue", "--json"],
@@ -156,12 +184,7 @@ def _use_program(command: str, root: Path, samples: Path, workspace: Path, out: 
         "audit verify": ["audit", "verify", "--json"],
         "run": ["run", str(samples), str(samples.parent / "new"), "--json"],
     }[command]
-    sys.argv = ["evalkit", *arguments, "--output", str(root)]
-    status = 0
-    try:
-        main()
-    except SystemExit as ended:
-        status = int(ended.code or 0)
+    status = _run_program(*arguments, "--output", str(root))
     if command == "queue" and status == 0:
         return status, sorted(case["case_id"] for case in json.loads(out.getvalue()))
     if command == "run" and out.getvalue().startswith("{"):
@@ -192,7 +215,7 @@ def make_healthy_folder(place: Path) -> HealthyFolder:
     (place / "new").mkdir()
     (place / "new" / "letter.txt").write_text("Clinical Note\n\nThe patient was seen for a cough. Plan: rest.\n")
     answers = {}
-    for command in faults.COMMANDS:
+    for command in (*faults.COMMANDS, *faults.STORING):
         copy = place / "copy"
         shutil.copytree(root, copy)
         (answer,) = run_commands(faults.Scene(copy), [command], samples, place, "before", 300)
@@ -281,7 +304,8 @@ def _is_same(content: Any, healthy: Any, waiting: int) -> bool:
 def measure_idea(broken: faults.BrokenFolder, healthy: HealthyFolder) -> list[Attempt]:
     """Try every command in a state, and what they answer once the cause is gone."""
     attempts = []
-    for commands in (list(faults.READING), *([name] for name in faults.WRITING)):
+    storing = [[name] for name in faults.STORING if name in broken.expectation]
+    for commands in (list(faults.READING), *([name] for name in faults.WRITING), *storing):
         with tempfile.TemporaryDirectory(dir="/var/tmp", ignore_cleanup_errors=True) as place:
             Path(place).chmod(0o755)
             root, workspace = Path(place, "output"), Path(place, "workspace")
@@ -355,7 +379,7 @@ def measure_half(half: str, names: list[str] | None = None) -> Iterator[list[Att
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("half", choices=("open", "sealed"))
+    parser.add_argument("half", choices=("open", "sealed", "second_open", "second_sealed"))
     parser.add_argument("names", nargs="*", help="ideas to measure; by default all")
     arguments = parser.parse_args()
     total = Counter[bool]()
@@ -364,7 +388,7 @@ def main() -> None:
         wrong = [attempt for attempt in attempts if not attempt.is_accepted]
         outcomes = Counter(attempt.outcome for attempt in attempts)
         print(f"{attempts[0].idea}: {len(attempts) - len(wrong)} of {len(attempts)} {dict(outcomes)}", flush=True)
-        if arguments.half == "open":  # of the sealed half only the counts are shown
+        if arguments.half.endswith("open"):  # of a sealed half only the counts are shown
             for attempt in wrong:
                 print(f"   {attempt.command}: {attempt.outcome}: {attempt.text.strip()}", flush=True)
     print(f"{total[True]} of {total.total()} answers as expected", flush=True)

@@ -1,7 +1,8 @@
 """Measure the fields of clinical reports against what their pages print.
 
 From ``tests``: ``python -m benchmarks.field_reports --half HALF [--fax] [--show] [--attempts]``, where HALF is open,
-sealed, second_sealed, third_sealed, fourth_open, fourth_sealed, fifth_open, fifth_sealed, sixth_open or sixth_sealed.
+sealed, second_sealed, third_sealed, fourth_open, fourth_sealed, fifth_open, fifth_sealed, sixth_open, sixth_sealed,
+seventh_open or seventh_sealed.
 The truth is the author's; spellings are compared leniently by this module's own rules, meanings strictly.
 """
 
@@ -42,6 +43,8 @@ HALVES = (
     "fifth_sealed",
     "sixth_open",
     "sixth_sealed",
+    "seventh_open",
+    "seventh_sealed",
 )
 TYPES = {"pathology": "Pathology Report", "genomics": "Genomic Report", "radiology": "Radiology Report", "lab": "Other"}
 MATTERS = {"histology", "grade", "margins", "ihcMarkers", "mutations", "msiStatus", "tmb", "impression", "findings",

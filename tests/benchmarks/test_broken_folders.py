@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from contextlib import closing, suppress
 from pathlib import Path
@@ -15,11 +16,12 @@ from pathlib import Path
 import psutil
 import pytest
 from benchmarks import broken_folders
-from benchmarks.first_contact.broken_folders import faults, sealed
+from benchmarks.first_contact.broken_folders import faults, sealed, second_open, second_sealed
 from benchmarks.first_contact.broken_folders import open as opened
 from benchmarks.first_contact.broken_folders.faults import Answer, Scene
 
-HALVES = {"open": opened.IDEAS, "sealed": sealed.IDEAS}
+FIRST = {"open": opened.IDEAS, "sealed": sealed.IDEAS}
+HALVES = FIRST | {"second_open": second_open.IDEAS, "second_sealed": second_sealed.IDEAS}
 STATES = [pytest.param(broken, id=f"{half}-{n}") for half, ideas in HALVES.items() for n, broken in enumerate(ideas, 1)]
 FROZEN = Path(__file__).parents[1] / "contract" / "frozen" / "sql.json"
 REVIEWED = ("altered_quotes", "doc2_6", "mailed_report")
@@ -50,6 +52,9 @@ def root(place):
         write_json(folder / "document_bundles" / f"{name}.json", doc_id=name, sha256="ab" * 32)
     for name in REVIEWED:
         write_json(folder / "reviews" / name / "0001.json", outcome="validated")
+        write_json(folder / "ground_truth" / f"gt_{name}.json", doc_id=name)
+        write_json(folder / "changes" / f"000{REVIEWED.index(name) + 1}.json", files={})
+    write_json(folder / "runs" / "2026-03-01-1" / "run.json", number=1)
     (folder / ".lock").touch()
     (folder / ".review.lock").touch()
     with closing(sqlite3.connect(folder / "evalkit.sqlite", isolation_level=None)) as connection:
@@ -72,6 +77,12 @@ def root(place):
             connection.execute("INSERT INTO heads VALUES (?, 1, ?)", (name, "cd" * 32))
             connection.execute("INSERT INTO closings (case_id, reviewer, closed_at) VALUES (?, 'x', 'x')", (name,))
     return folder
+
+
+def write_backup(place: Path, root: Path) -> None:
+    """Write a backup as `evalkit backup` lays it out."""
+    shutil.copytree(root, place / "files")
+    write_json(place / "manifest.json", files={})
 
 
 def describe(root: Path) -> dict[str, tuple]:
@@ -139,11 +150,20 @@ def test_a_state_is_what_it_says_and_mends(broken, root, place):
         pytest.skip(obstacle)
     before = describe(root)
     with broken.build(root, place / "workspace") as scene:
-        if broken.moment != "before":
+        if broken.moment == "backup":
+            write_backup(place / "workspace" / "backups" / "first", root)
+            before_backup = describe(place / "workspace" / "backups")
+            scene.strike()
+            assert describe(place / "workspace" / "backups") != before_backup
+        elif broken.moment != "before":
             assert describe(scene.root) == before
             scene.strike()
         is_elsewhere = scene.root != root or scene.environment or scene.limits or scene.is_nobody
-        if not is_elsewhere and broken.family not in {"locks", "read-only"} and broken.moment != "beneath":
+        if (
+            not is_elsewhere
+            and broken.family not in {"locks", "read-only"}
+            and broken.moment not in {"beneath", "backup"}
+        ):
             assert describe(scene.root) != before
         if broken.family in FAMILIES:
             assert FAMILIES[broken.family](scene, scene.root / "evalkit.sqlite")
@@ -160,10 +180,11 @@ def test_a_state_is_what_it_says_and_mends(broken, root, place):
 @pytest.mark.parametrize("half", HALVES)
 def test_a_half_expects_something_of_every_command(half):
     ideas = HALVES[half]
-    assert len(ideas) >= 30
+    assert len(ideas) >= (30 if half in FIRST else 12)
     assert len({broken.name for broken in ideas}) == len(ideas)
     for broken in ideas:
-        assert set(broken.expectation) == set(faults.COMMANDS), broken.name
+        commands = faults.COMMANDS if half in FIRST else (*faults.COMMANDS, *faults.STORING)
+        assert set(broken.expectation) == set(commands), broken.name
         for answer in broken.expectation.values():
             assert answer.outcomes
             assert answer.outcomes <= {"works", "repairs", "refuses"}
@@ -171,8 +192,9 @@ def test_a_half_expects_something_of_every_command(half):
 
 
 def test_the_halves_have_no_idea_in_common():
-    assert not {broken.name for broken in opened.IDEAS} & {broken.name for broken in sealed.IDEAS}
-    assert not {broken.description for broken in opened.IDEAS} & {broken.description for broken in sealed.IDEAS}
+    ideas = [broken for half in HALVES.values() for broken in half]
+    assert len({broken.name for broken in ideas}) == len(ideas)
+    assert len({broken.description for broken in ideas}) == len(ideas)
 
 
 @pytest.mark.parametrize(("spare", "fits"), [(0, False), (4096, True), (40960, True)])
@@ -191,7 +213,7 @@ def test_a_full_disk_has_the_room_that_is_said(spare, fits, root, place):
     assert (root / "new").exists() == fits
 
 
-@pytest.mark.parametrize("ideas", HALVES.values(), ids=HALVES)
+@pytest.mark.parametrize("ideas", FIRST.values(), ids=FIRST)
 def test_a_lock_stops_another_writer(ideas, root, place):
     writers = Counter()
     for broken in ideas:
@@ -218,6 +240,20 @@ def test_a_clock_of_1970_is_seen_by_python(root, place):
     with broken.build(root, place / "workspace") as scene:
         command = [sys.executable, "-c", "import datetime; print(datetime.datetime.now(datetime.UTC).year)"]
         assert subprocess.check_output(scene.wrap(command), text=True) == "1970\n"
+
+
+@pytest.mark.parametrize(
+    ("ideas", "name", "days"),
+    [(second_open.IDEAS, "clock_three_days_back", -3), (second_sealed.IDEAS, "clock_years_ahead", 18 * 366)],
+)
+def test_a_clock_is_off_by_whole_days(ideas, name, days, root, place):
+    (broken,) = (broken for broken in ideas if broken.name == name)
+    if obstacle := faults.find_obstacle(broken):
+        pytest.skip(obstacle)
+    with broken.build(root, place / "workspace") as scene:
+        command = [sys.executable, "-c", "import time; print(time.time())"]
+        shown = float(subprocess.check_output(scene.wrap(command), text=True))
+    assert round((shown - time.time()) / 86400) == days
 
 
 def test_a_command_that_never_answers_is_ended(place, monkeypatch):

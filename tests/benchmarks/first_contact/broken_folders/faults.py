@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -22,6 +23,8 @@ WAITING = (
 READING = ("queue", "report", "show", "export", "audit verify", "open_review")
 WRITING = ("run", "review", "claim", "save")
 COMMANDS = (*READING, *WRITING)
+#: Commands of which only the second halves expect something: ``restore`` lists the cases of a backup that was restored.
+STORING = ("backup", "restore")
 #: What no command may say in any of these states.
 NEVER = (
     *(
@@ -80,6 +83,11 @@ def expect(reading: Answer, writing: Answer | None = None, **commands: Answer) -
     return answers | {name.replace("audit_verify", "audit verify"): answer for name, answer in commands.items()}
 
 
+def expect_all(answer: Answer, **commands: Answer) -> dict[str, Answer]:
+    """Expect one answer of all commands, backups among them, and others by name."""
+    return dict.fromkeys(STORING, answer) | expect(answer, **commands)
+
+
 @dataclass
 class Scene:
     """Where and how a command meets the fault."""
@@ -111,7 +119,7 @@ class BrokenFolder:
     mend: Callable[[Path, Path], None]
     #: ``root``, ``mounts``, ``immutable``, ``compiler``, ``ext4``.
     needs: tuple[str, ...] = ()
-    #: ``before`` a command, at a ``claim`` or ``save`` with the case listed or open, or ``beneath`` an open screen.
+    #: ``before`` a command, after a ``backup`` and before its restore, at a ``claim`` or ``save`` with the case listed or open, or ``beneath`` an open screen.
     moment: str = "before"
     #: Cases that wait beyond those of the healthy folder.
     waiting: int = 0
@@ -182,6 +190,41 @@ def restore_database(root: Path, workspace: Path) -> None:
     """Put the database of the healthy folder back, as an administrator does with a backup."""
     remove_database(root)
     shutil.copy2(workspace / "healthy.sqlite", database(root))
+
+
+def break_record(root: Path, workspace: Path, name: str, content: bytes | None = None) -> None:
+    """Replace the content of a record, or remove it; ``put_back`` undoes it."""
+    path, kept, broken = root / name, workspace / "kept" / name, workspace / "broken" / name
+    for place in (kept, broken):
+        place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(path, kept)
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+        broken.write_bytes(content)
+
+
+def put_back(root: Path, workspace: Path) -> None:
+    """Put broken records back as from a backup, except those that a command has written anew."""
+    for kept in sorted((workspace / "kept").rglob("*.json")):
+        name = kept.relative_to(workspace / "kept")
+        path, broken = root / name, workspace / "broken" / name
+        is_as_broken = path.is_symlink() or (broken.is_file() and path.read_bytes() == broken.read_bytes())
+        if is_as_broken or not path.exists():
+            path.unlink(missing_ok=True)
+            path.parent.mkdir(0o700, parents=True, exist_ok=True)
+            shutil.copy2(kept, path)
+
+
+def change_record(path: Path, **values: object) -> bytes:
+    """Name the content of a JSON record in which somebody changed values by hand."""
+    return json.dumps(json.loads(path.read_bytes()) | values, indent=2).encode()
+
+
+def list_records(root: Path, folder: str) -> list[str]:
+    """List the JSON files of a folder and below it, by their path from the root."""
+    return sorted(path.relative_to(root).as_posix() for path in (root / folder).rglob("*.json"))
 
 
 def change_database(path: Path, *statements: str) -> None:
