@@ -29,7 +29,7 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from evalkit.extraction.extraction_schema import FieldValue
+from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.reliability_loop import ReliabilityLoop
 from evalkit.extraction.report_extraction import ReportPageRange, extract_reports
 from evalkit.extraction.sentence_topics import (
@@ -64,7 +64,7 @@ class LabelledSentence(NamedTuple):
     text: str
     topics: frozenset[str]
     has_narrative: bool
-    """True if its report has sections that are taken whole."""
+    """True if all sections of its report that are taken whole are known."""
 
 
 def list_topics(sentence: str, fields: Mapping[str, FieldValue]) -> frozenset[str]:
@@ -95,7 +95,9 @@ def label_sentences(halves: Iterable[str] = LEARNED_HALVES) -> Iterator[Labelled
                 wrong = {words.partition(":")[0] for words in mark_fields(report, extraction.fields).differences}
                 fields = {name: value for name, value in extraction.fields.items() if name.partition(".")[0] not in wrong}
                 text = fields["rawText"].value or ""
-                has_narrative = any(name in extraction.fields for name in NARRATIVE_FIELDS)
+                has_narrative = all(
+                    name in fields and fields[name].status is not FieldStatus.AMBIGUOUS for name in NARRATIVE_FIELDS
+                )
                 for sentence in split_sentences(text):
                     yield LabelledSentence(author, sentence, list_topics(sentence, fields), has_narrative)
 
