@@ -128,7 +128,9 @@ def squeeze_words(text: str) -> str:
     return f" {' '.join(re.findall(r'[a-z0-9]+|[%+<>]', text.lower()))} "
 
 
-def find_topic_doubts(sentences: Sequence[TopicSentence], fields: Mapping[str, FieldValue]) -> Iterator[EvaluationIssue]:
+def find_topic_doubts(
+    sentences: Sequence[TopicSentence], fields: Mapping[str, FieldValue]
+) -> Iterator[EvaluationIssue]:
     """Find values that may not be what the report states.
 
     These are sections with a sentence of another kind, such as a signature, and a date where another sentence is much

@@ -78,10 +78,10 @@ def list_topics(sentence: str, fields: Mapping[str, FieldValue]) -> frozenset[st
         raw, quote = squeeze_words(value.raw), squeeze_words(value.quote or "")
         if field in NARRATIVE_FIELDS:
             topics |= {NARRATIVE} if words in raw and len(words.strip()) > MIN_LETTERS else set()
-        elif raw in words and (len(raw.strip()) >= MIN_LETTERS or words in quote or quote in words):
-            topics.add(field)
-        elif words in raw and len(words.strip()) > 2 * MIN_LETTERS:
-            topics.add(field)
+        else:
+            is_whole = raw in words and (len(raw.strip()) >= MIN_LETTERS or words in quote or quote in words)
+            is_part = words in raw and len(words.strip()) > 2 * MIN_LETTERS
+            topics |= {field} if is_whole or is_part else set()
     return frozenset(topics & {*TOPICS})
 
 
@@ -93,7 +93,9 @@ def label_sentences(halves: Iterable[str] = LEARNED_HALVES) -> Iterator[Labelled
             for report in load_reports(half):
                 extraction = extract(report, Path(folder), None)
                 wrong = {words.partition(":")[0] for words in mark_fields(report, extraction.fields).differences}
-                fields = {name: value for name, value in extraction.fields.items() if name.partition(".")[0] not in wrong}
+                fields = {
+                    name: value for name, value in extraction.fields.items() if name.partition(".")[0] not in wrong
+                }
                 text = fields["rawText"].value or ""
                 has_narrative = all(
                     name in fields and fields[name].status is not FieldStatus.AMBIGUOUS for name in NARRATIVE_FIELDS

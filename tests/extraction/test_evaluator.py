@@ -311,7 +311,9 @@ def test_a_signature_in_a_section_lowers_its_accuracy() -> None:
     report = document("IMPRESSION\nSmall left effusion. No embolism.\nRead by Bertram Oduya, MD\nReported: 02/07/2025")
     said: Said = {"impression": "Small left effusion. No embolism.\nRead by Bertram Oduya, MD"}
     evaluation = asyncio.run(ExtractionEvaluator().evaluate(attempted(said, report, "radiology")))
-    assert any("may not belong" in issue.description for issue in evaluation.feedback.issues if issue.severity == "major")
+    assert any(
+        "may not belong" in issue.description for issue in evaluation.feedback.issues if issue.severity == "major"
+    )
 
 
 def test_a_hint_at_an_optional_field_escalates_nothing() -> None:

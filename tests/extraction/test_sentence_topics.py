@@ -27,7 +27,12 @@ def quote_section(text: str) -> FieldValue:
 
 @pytest.mark.parametrize(
     "end",
-    ["Read by Bertram Oduya, MD", "Dr. Ines Falk, 12 May 2024", "Lakeview Imaging Center, page 1 of 2", "Attending: H. Moor, MD"],
+    [
+        "Read by Bertram Oduya, MD",
+        "Dr. Ines Falk, 12 May 2024",
+        "Lakeview Imaging Center, page 1 of 2",
+        "Attending: H. Moor, MD",
+    ],
 )
 @pytest.mark.parametrize("field", ["impression", "findings"])
 def test_a_section_that_ends_with_a_signature_is_doubted(end: str, field: str) -> None:
@@ -81,4 +86,8 @@ def test_each_feature_has_a_weight_for_each_topic() -> None:
 
 
 def test_a_wrapped_line_is_one_sentence() -> None:
-    assert split_sentences("Margins are\nfree. The node\tis clear\n\nJ. Roe") == ["Margins are\nfree.", "The node\tis clear", "J. Roe"]
+    assert split_sentences("Margins are\nfree. The node\tis clear\n\nJ. Roe") == [
+        "Margins are\nfree.",
+        "The node\tis clear",
+        "J. Roe",
+    ]
