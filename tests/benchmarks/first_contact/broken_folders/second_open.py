@@ -38,7 +38,7 @@ def complains(*gist: str) -> Answer:
 
 
 #: Nothing that a command needs is gone: it works, or it names the record that is not as it was.
-BYSTANDER = either(works(), repairs(), complains("changed|missing|differs|not as", RESTORE))
+BYSTANDER = either(works(), repairs(), complains(f"changed|differs|not as|{MISSING}", RESTORE))
 PACKET_MISSING = complains("packet|case", MISSING, RESTORE)
 PACKET_UNREADABLE = complains("packet|case", "damaged|cannot be read|unreadable|empty|not valid|incomplete", RESTORE)
 
@@ -267,7 +267,7 @@ def _(root: Path, workspace: Path) -> Built:
     yield Scene(root, {"LD_PRELOAD": str(compile_library(workspace, CLOCK))})
 
 
-HALF = complains("missing|not there|not found|fewer|incomplete", RESTORE)
+HALF = complains(f"{MISSING}|fewer|incomplete", RESTORE)
 
 
 @IDEAS(

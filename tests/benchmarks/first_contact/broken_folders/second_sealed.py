@@ -37,7 +37,7 @@ def complains(*gist: str) -> Answer:
     return refuses(*gist, never=DELETE)
 
 
-UNTOUCHED = either(works(), repairs(), complains("changed|missing|differs|not as", REMEDY))
+UNTOUCHED = either(works(), repairs(), complains(f"changed|differs|not as|{ABSENT}", REMEDY))
 
 
 @IDEAS(
@@ -215,7 +215,7 @@ def _(root: Path, workspace: Path) -> Built:
     yield None
 
 
-LINK = complains("packet|case", "link|cannot be read|not a file|not a regular|damaged|missing", f"{REMEDY}|remove")
+LINK = complains("packet|case", f"link|cannot be read|not a file|not a regular|damaged|{ABSENT}", f"{REMEDY}|remove")
 
 
 @IDEAS(
