@@ -33,6 +33,7 @@ from evalkit.cli.options import (
 from evalkit.cli.render import render_extract_summary, render_run_estimate, render_run_summary, render_runs
 from evalkit.cli.spending import run_within_budget
 from evalkit.cli.terminal import pop_chain_problems, print_notes, print_outcome
+from evalkit.core.clocks import format_zulu_now
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -162,7 +163,6 @@ def _record_monitoring(
 
     Returns the study with them; None if there is none yet. Only ``reads_again`` reads the folder again.
     """
-    from evalkit.core.clocks import format_zulu_now
     from evalkit.errors import EvalkitError
     from evalkit.evaluation.certificate import record_certificate_changes
     from evalkit.evaluation.drift_monitoring import describe_brake, describe_release, record_brake_changes

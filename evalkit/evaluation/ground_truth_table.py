@@ -17,7 +17,7 @@ from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.identity.file_persons import count_pages_of_other_persons, group_stored_pages_by_person
 from evalkit.errors import StoreError, UsageError
-from evalkit.evaluation.fhir.bundle_reader import is_bundle_export, read_bundle_export
+from evalkit.evaluation.fhir.bundle_reader import BUNDLES_FOLDER, read_bundle_export
 from evalkit.pipeline.sample_draws import read_probability_by_eligible_doc_id
 from evalkit.review import (
     SIMULATED_PREFIX,
@@ -187,7 +187,7 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
     listed in ``problems``.
     """
     problems: list[str] = []
-    if is_bundle_export(Path(output)):
+    if (Path(output) / BUNDLES_FOLDER).is_dir():  # what `evalkit export --format fhir` wrote
         exported = [
             GroundTruthDocument(truth.record, **truth.facts)
             for truth in read_bundle_export(Path(output), problems)

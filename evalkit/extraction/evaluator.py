@@ -33,6 +33,7 @@ from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate
 from evalkit.extraction.item_count import count_items, find_doubted_values, find_unread_items
 from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
+from evalkit.extraction.sentence_topics import classify_sentences, find_stated_fields, find_topic_doubts
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.embedded import EmbeddedModel
@@ -425,7 +426,8 @@ class ExtractionEvaluator:
             )
             for start in range(0, len(judgements), question_count or 1)
         ]
-        pages = map(attempt.bundle.page, attempt.page_numbers)
+        pages = list(map(attempt.bundle.page, attempt.page_numbers))
+        sentences = attempt.report.remember(classify_sentences, lambda: classify_sentences(pages))
         items = attempt.report.remember(
             (count_items, attempt.template.name), lambda: count_items(pages, attempt.template)
         )
@@ -443,7 +445,10 @@ class ExtractionEvaluator:
             attempt.fields,
             attempt.grounding_issues,
             () if failed_answer else opinions,
-            find_doubted_values(items, attempt.fields, attempt.template),
+            (
+                *find_doubted_values(items, attempt.fields, attempt.template),
+                *find_topic_doubts(sentences, attempt.fields),
+            ),
         )
         consistency, consistency_issues = score_consistency(
             attempt.fields, find_fields_absent_from_document(attempt.template, attempt.fields, mentioned_names)
@@ -462,7 +467,15 @@ class ExtractionEvaluator:
         )
         score = EvaluationScore(overall, completeness, None if failed_answer else accuracy, consistency, validity)
         feedback = build_feedback(
-            attempt.template, overall, completeness_scores, accuracy_scores, (*consistency_issues, *validity_issues)
+            attempt.template,
+            overall,
+            completeness_scores,
+            accuracy_scores,
+            (
+                *consistency_issues,
+                *validity_issues,
+                *find_stated_fields(sentences, attempt.fields, attempt.template),
+            ),
         )
         failure = (failed_answer.failure or "no answer") if failed_answer else None
         return ExtractionEvaluation(score, feedback, failure, list_normalisation_changes(answers))

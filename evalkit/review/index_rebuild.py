@@ -150,8 +150,7 @@ class IndexDifferences:
 
     def keep_common(self, later: IndexDifferences) -> IndexDifferences:
         """Keep the differences that were found again later."""
-        common = {name: getattr(self, name) & getattr(later, name) for name in _COUNTED_DIFFERENCES}
-        return replace(later, **common)
+        return replace(later, **{name: getattr(self, name) & getattr(later, name) for name in _COUNTED_DIFFERENCES})
 
     def count_correctable(self) -> int:
         """Count the differences that the files can settle."""

@@ -305,3 +305,19 @@ def test_a_judge_that_leaves_out_a_value_is_told_the_field() -> None:
     with pytest.raises(AnswerShapeError, match=r"lacks members for values of ihcMarkers$"):
         question.parse_answer(judgement_of(grade=1.0).model_dump_json())
     assert question.parse_answer(judgement_of(grade=1.0, ihcMarkers__ER=0.5).model_dump_json())
+
+
+def test_a_signature_in_a_section_lowers_its_accuracy() -> None:
+    report = document("IMPRESSION\nSmall left effusion. No embolism.\nRead by Bertram Oduya, MD\nReported: 02/07/2025")
+    said: Said = {"impression": "Small left effusion. No embolism.\nRead by Bertram Oduya, MD"}
+    evaluation = asyncio.run(ExtractionEvaluator().evaluate(attempted(said, report, "radiology")))
+    assert any(
+        "may not belong" in issue.description for issue in evaluation.feedback.issues if issue.severity == "major"
+    )
+
+
+def test_a_hint_at_an_optional_field_escalates_nothing() -> None:
+    report = document("Final Diagnosis\nInvasive ductal carcinoma, grade 2.\nGreatest tumor dimension: 4.2 cm")
+    said: Said = {"histology": "Invasive ductal carcinoma", "grade": "grade 2"}
+    issues = asyncio.run(ExtractionEvaluator().evaluate(attempted(said, report))).feedback.issues
+    assert {issue.severity for issue in issues if issue.field == "tumorSize"} == {"minor"}

@@ -75,11 +75,10 @@ def write_label_studio_folder(content: ExportContent, target: Path) -> int:
 def _render_template(name: str, **values: Any) -> str:
     from jinja2 import Environment, StrictUndefined  # imported late: few commands need it
 
-    environment = Environment(
-        undefined=StrictUndefined, autoescape=name.endswith(".xml.j2"), keep_trailing_newline=True
-    )
-    return environment.from_string((files("evalkit.evaluation") / "templates" / name).read_text("utf-8")).render(
-        **values
+    return (
+        Environment(undefined=StrictUndefined, autoescape=name.endswith(".xml.j2"), keep_trailing_newline=True)
+        .from_string((files("evalkit.evaluation") / "templates" / name).read_text("utf-8"))
+        .render(**values)
     )
 
 
