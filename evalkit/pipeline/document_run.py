@@ -511,13 +511,17 @@ class _DocumentRun:
             self.recorder.add_document(result)
             return summarise_failure(source, result.error, resumed=True)
         bundle = load_bundle_if_current(self.output_folder, source, self._reader_config.reader_version)
-        if bundle is None or "finished_at" not in result.times:
-            return None
-        if _has_unanswered_question(
-            result, is_classification_supplied=source.doc_id in self.supplied_inputs.classification_by_doc_id
+        is_supplied = source.doc_id in self.supplied_inputs.classification_by_doc_id
+        if (
+            bundle is None
+            or "finished_at" not in result.times
+            or _has_unanswered_question(result, is_classification_supplied=is_supplied)
         ):
             return None
         if self.supplied_inputs.label_by_doc_id is not None or not self._is_packet_or_silver_truth_written(result):
+            if self.recorder.is_changed(result):  # no case may be withdrawn for a decision that no run made
+                log.warning("a result was changed after its run: %s is decided again", str(source.sha256)[:12])
+                return None
             self._write_packet_or_silver_truth(result, bundle, source)
         if row["replaced"]:
             self._index_document(

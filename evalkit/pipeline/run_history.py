@@ -477,6 +477,15 @@ class RunRecorder(ResultWriter):
             result=stored or self._describe_file(result_file_name(result.doc_id)),
         )
 
+    def is_changed(self, result: DocumentResult) -> bool:
+        """Return True if the result's file is not what an earlier session or run recorded."""
+        earlier = self._documents.get(result.doc_id) or self._earlier_documents.get(result.doc_id)
+        return (
+            earlier is not None
+            and earlier.fingerprint == result.fingerprint
+            and earlier.result.sha256 != self._describe_file(result_file_name(result.doc_id)).sha256
+        )
+
     def add_fields(self, doc_id: str, stored: StoredResult | None) -> None:
         """Add a document's fields; ``stored`` is None if they were extracted earlier."""
         document = self._documents[doc_id]

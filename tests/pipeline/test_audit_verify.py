@@ -202,6 +202,16 @@ def test_what_others_leave_is_named_and_stops_nothing(output: Path, name: str) -
     purge(open_folder(output), [DOC], purged_at=NOW)
 
 
+def test_no_run_follows_a_decision_that_none_made(output: Path, caplog: pytest.LogCaptureFixture) -> None:
+    waiting(output)
+    changed("results/new_one.json", decision="AUTO_ACCEPT", decision_rule="7")(output)
+    evalkit.run([output.parent / "new_one.pdf"], output=output, workers=1)
+    assert (output / WAITING).exists()
+    assert not (output / "ground_truth/gt_new_one.json").exists()
+    assert read_result(open_folder(output), "new_one").model_dump()["decision"] == "ESCALATE_TO_SME"
+    assert "a result was changed after its run" in caplog.text
+
+
 def test_a_file_too_large_to_read_hides_no_other_fault(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_folder, "_MAX_FILE_BYTES", 8 << 20)
     os.truncate(output / PACKET, 9 << 20)
