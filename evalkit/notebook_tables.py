@@ -62,13 +62,12 @@ class DocumentTable(VBox):  # type: ignore[misc]
         self._output = output or frame.attrs.get(OUTPUT_ATTRIBUTE)
         self._frame = _select_shown_part(frame)
         text_width = max(_MIN_TEXT_WIDTH, _TABLE_WIDTH // max(len(self._frame.columns), 1))
-        column_definitions = [
-            {"targets": [number], **(_NUMBER_COLUMN if _is_numeric(dtype) else _TEXT_COLUMN)}
-            for number, dtype in enumerate(self._frame.dtypes)
-        ]
         self.table = ITable(
             _format_frame(self._frame),
-            columnDefs=column_definitions,
+            columnDefs=[
+                {"targets": [number], **(_NUMBER_COLUMN if _is_numeric(dtype) else _TEXT_COLUMN)}
+                for number, dtype in enumerate(self._frame.dtypes)
+            ],
             style=f"width:auto;margin:0;--evalkit-text-width:{text_width}ch",
             **_TABLE_OPTIONS,
         )

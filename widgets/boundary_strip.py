@@ -22,14 +22,13 @@ _StatedFact = tuple[str, Any, Box] | None
 def render_boundary_doubt(case: ReviewCase, doubt: BoundaryDoubt) -> dict[str, Any]:
     """Build a row of ``PagePane.doubts``, except for the expert's answer."""
     before, page = case.bundle.page(doubt.page - 1), case.bundle.page(doubt.page)
-    question = next(
-        (describe_issue(issue) for issue in case.packet.issues if issue.issue_id == doubt.issue_id),
-        f"Does a new document begin on page {doubt.page}? The program's page ranges do not fit together here.",
-    )
     return {
         "page": doubt.page,
         "issue_id": doubt.issue_id or "",
-        "question": question,
+        "question": next(
+            (describe_issue(issue) for issue in case.packet.issues if issue.issue_id == doubt.issue_id),
+            f"Does a new document begin on page {doubt.page}? The program's page ranges do not fit together here.",
+        ),
         "is_disputed": doubt.is_disputed,
         "facts": list(_compare_pages(before, page, case.bundle)),
         # where the words of the page before end and those of this page begin, as fractions of the page's height

@@ -108,8 +108,7 @@ class Explorer:
     @property
     def selection(self) -> Any:
         """The chosen documents as a table, as ``Study.to_frame``."""
-        frame = self._counter.study.to_frame()
-        return frame[self._counter.select(self.panel.filters)].reset_index(drop=True)
+        return self._counter.study.to_frame()[self._counter.select(self.panel.filters)].reset_index(drop=True)
 
     def _on_message(self, widget: PressCounter, message: Message, _: object) -> None:
         self.dispatch_message(message)

@@ -414,8 +414,7 @@ def build_region_ribbon(case: TemplateReviewCase, draft: Draft) -> list[dict[str
         region_indexes = template.find_region_indices(page, total_pages)
         if not region_indexes:
             return "no box"
-        region_label = describe_region(template, region_indexes[0]).removeprefix("transactions on ")
-        return region_label.partition(",")[0]
+        return describe_region(template, region_indexes[0]).removeprefix("transactions on ").partition(",")[0]
 
     label_by_page = {page: label_page(page) for page in range(1, total_pages + 1)}
     page_runs = split_into_runs(label_by_page, lambda run, page: label_by_page[page] == label_by_page[run[0]])

@@ -545,9 +545,10 @@ class Workbench:
     def record_painted_page(self, message: Message) -> None:
         """Record that the browser has painted a page, and that the target on it was seen."""
         page = int(message["page"])
-        draft = self.draft.show_page_and_mark_seen(page)
         if target_id := message.get("issue"):
-            draft = self.controller.mark_target_seen(draft, str(target_id), page)
+            draft = self.case.mark_target_and_page_seen(self.draft, str(target_id), page)
+        else:
+            draft = self.draft.show_page_and_mark_seen(page)
         if draft != self.draft or self._is_page_unsaved:
             self.save_and_show_draft(draft)
 

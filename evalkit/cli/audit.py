@@ -13,6 +13,7 @@ import typer
 from evalkit.cli.options import JsonOption, create_output_option, load_settings, open_existing_output
 from evalkit.cli.render import render_purge, render_purge_preview
 from evalkit.cli.terminal import ConsoleTable, print_blocks, print_json, print_notes, print_outcome
+from evalkit.core.clocks import format_iso_seconds, format_zulu_now, utc_now
 from evalkit.core.wording import format_count
 from evalkit.errors import UsageError
 
@@ -137,7 +138,6 @@ def release(
 
     Example: evalkit audit release "Pathology Report | inbox" --by dr_lee --reason "form template updated"
     """
-    from evalkit.core.clocks import format_zulu_now
     from evalkit.evaluation.drift_monitoring import describe_release, release_stratum
     from evalkit.pipeline.event_log import read_events
 
@@ -203,7 +203,6 @@ def purge(
 
     Example: evalkit purge doc2_6 --dry-run
     """
-    from evalkit.core.clocks import format_iso_seconds, utc_now
     from evalkit.evaluation.certificate import open_answers_for_purge
     from evalkit.pipeline.purge import (
         find_doc_ids_of_patient,

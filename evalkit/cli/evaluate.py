@@ -28,6 +28,7 @@ from evalkit.cli.render import (
     render_sample,
 )
 from evalkit.cli.terminal import ConsoleTable, print_blocks, print_json, print_notes, print_outcome
+from evalkit.core.clocks import format_iso_seconds, format_zulu_now, utc_now
 from evalkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -128,8 +129,7 @@ def import_answers(
     """
     from evalkit.evaluation.label_studio.answers_import import import_label_studio_answers, parse_annotators
 
-    output_folder = open_existing_output(output)
-    rows = import_label_studio_answers(output_folder.root, file, parse_annotators(annotators))
+    rows = import_label_studio_answers(open_existing_output(output).root, file, parse_annotators(annotators))
     table = ConsoleTable(
         ("task", "case", "annotator", "result", ""),
         [(row.task, row.case_id, row.annotator, row.status, row.message) for row in rows],
@@ -202,11 +202,9 @@ def dossier(
 
     Example: evalkit dossier --to dossier.html
     """
-    from evalkit.core.clocks import format_iso_seconds, utc_now
     from evalkit.evaluation.dossier import write_dossier
 
-    output_folder = open_existing_output(output)
-    report = write_dossier(output_folder, to, load_settings(), made_at=format_iso_seconds(utc_now()))
+    report = write_dossier(open_existing_output(output), to, load_settings(), made_at=format_iso_seconds(utc_now()))
     print_notes(*report.warnings)
     text = f"The dossier is in {to}. To check it later: evalkit audit verify --dossier {to}"
     print_outcome([text], lambda: {"to": str(to), "warnings": list(report.warnings)}, as_json=as_json)
@@ -252,7 +250,6 @@ def sample(
 
     Example: evalkit sample 50 --by production (or: evalkit sample --for 1)
     """
-    from evalkit.core.clocks import format_zulu_now
     from evalkit.evaluation.sampling import draw_and_queue_sample as draw
 
     output_folder, drawn_at = open_existing_output(output), format_zulu_now()

@@ -8,6 +8,7 @@ import typer
 from evalkit.cli.options import JsonOption, create_output_option, load_settings, open_existing_output
 from evalkit.cli.render import render_proposal
 from evalkit.cli.terminal import print_notes, print_outcome
+from evalkit.core.clocks import format_iso_seconds, format_zulu_now
 
 learn = typer.Typer(
     no_args_is_help=True,
@@ -41,7 +42,6 @@ def propose(
 
     Example: evalkit learn propose --until 2026-03-01
     """
-    from evalkit.core.clocks import format_iso_seconds, format_zulu_now
     from evalkit.evaluation.site_learning import propose_site_weights
 
     outcome = propose_site_weights(
@@ -69,7 +69,6 @@ def promote(
 
     Example: evalkit learn promote --by 'A. Analyst'
     """
-    from evalkit.core.clocks import format_zulu_now
     from evalkit.evaluation.site_learning import promote_proposal
 
     event = promote_proposal(open_existing_output(output), promoted_by=by, promoted_at=format_zulu_now())
@@ -89,7 +88,6 @@ def revert(
 
     Example: evalkit learn revert --by 'A. Analyst'
     """
-    from evalkit.core.clocks import format_zulu_now
     from evalkit.evaluation.site_learning import revert_promotion
 
     event = revert_promotion(open_existing_output(output), reverted_by=by, reverted_at=format_zulu_now())

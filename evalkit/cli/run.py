@@ -33,6 +33,7 @@ from evalkit.cli.options import (
 from evalkit.cli.render import render_extract_summary, render_run_estimate, render_run_summary, render_runs
 from evalkit.cli.spending import run_within_budget
 from evalkit.cli.terminal import pop_chain_problems, print_notes, print_outcome
+from evalkit.core.clocks import format_zulu_now
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -162,16 +163,16 @@ def _record_monitoring(
 
     Returns the study with them; None if there is none yet. Only ``reads_again`` reads the folder again.
     """
-    from evalkit.core.clocks import format_zulu_now
     from evalkit.errors import EvalkitError
     from evalkit.evaluation.certificate import record_certificate_changes
     from evalkit.evaluation.drift_monitoring import describe_brake, describe_release, record_brake_changes
     from evalkit.evaluation.study import read_folder_study
     from evalkit.pipeline.drift import find_brakes_by_stratum
-    from evalkit.store import REVIEWS_FOLDER
+    from evalkit.store import RESULTS_FOLDER, REVIEWS_FOLDER
 
     output_folder, settings = open_output(output), load_settings().certificate
-    if not output_folder.has_folder(REVIEWS_FOLDER):  # nobody has answered an audit yet
+    # Nobody has answered an audit yet, or the results were lost and this run makes them again.
+    if not all(map(output_folder.has_folder, (RESULTS_FOLDER, REVIEWS_FOLDER))):
         return None
     try:
         with output_folder.hold_run_lock():

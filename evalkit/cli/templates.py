@@ -21,6 +21,7 @@ from evalkit.cli.options import (
 )
 from evalkit.cli.render import format_usage, render_export_comparison, render_statement, render_template_review
 from evalkit.cli.terminal import print_blocks, print_json, print_notes, print_outcome
+from evalkit.core.clocks import format_zulu_now
 from evalkit.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -217,7 +218,6 @@ def _print_drift(template_id: str, drift: Sequence[str]) -> None:
 
 def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
     """Read one PDF in a separate process. DocumentError if the PDF cannot be read."""
-    from evalkit.core.clocks import format_zulu_now
     from evalkit.pipeline.document_discovery import sanitise_file_stem
     from evalkit.pipeline.event_loop import run_sync
     from evalkit.pipeline.executor.reader_pool import ReaderPool

@@ -50,5 +50,4 @@ def compute_check_digit(digits: str) -> int:
     >>> compute_check_digit("12345")
     5
     """
-    doubled = str(2 * int(digits[::-2][::-1]))
-    return -sum(map(int, doubled + digits[-2::-2])) % 10
+    return -sum(map(int, str(2 * int(digits[::-2][::-1])) + digits[-2::-2])) % 10

@@ -163,13 +163,8 @@ def _measure_spans(row: _Row) -> list[_Span]:
 
 
 def _merge_spans(spans: Sequence[_Span], min_gap: float) -> list[_Span]:
-    merged_spans: list[_Span] = []
-    for x0, x1 in sorted(spans):
-        if merged_spans and x0 - merged_spans[-1][1] < min_gap:
-            merged_spans[-1] = (merged_spans[-1][0], max(x1, merged_spans[-1][1]))
-        else:
-            merged_spans.append((x0, x1))
-    return merged_spans
+    runs = split_into_runs(sorted(spans), lambda run, span: span[0] - max(x1 for _, x1 in run) < min_gap)
+    return [(run[0][0], max(x1 for _, x1 in run)) for run in runs]
 
 
 def _clip_span(span: _Span, gutters: Sequence[_Gutter]) -> _Span:

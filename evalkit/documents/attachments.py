@@ -92,11 +92,6 @@ def _build_too_large_error(name: str) -> DocumentError:
     )
 
 
-def is_attachment_path(path: Path) -> bool:
-    """Return True if a path is below a mail's; the mail may be on another machine."""
-    return get_source_folder(path) != path.parent
-
-
 def get_source_folder(path: Path) -> Path:
     """Return the folder of a file, or of the mail to which the file is attached."""
     return next(parent for parent in path.parents if parent.suffix.lower() not in MAIL_SUFFIXES)

@@ -100,11 +100,10 @@ class TypographyStats(Counter[tuple[float, float, bool]]):
         for (font_size, _, _), length in self.items():
             characters_by_size[font_size] += length
         bold_length = sum(length * bold_share for (_, bold_share, _), length in self.items())
-        capital_length = sum(length for (_, _, is_capitals), length in self.items() if is_capitals)
         return PrevailingTypography(
             max(characters_by_size, key=lambda size: (characters_by_size[size], -size), default=0.0),
             2 * bold_length > self.total(),
-            2 * capital_length > self.total(),
+            2 * sum(length for (_, _, is_capitals), length in self.items() if is_capitals) > self.total(),
         )
 
 

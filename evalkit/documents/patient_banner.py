@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import groupby
 from typing import Literal
 
+from evalkit.core.grouping import group_pairs, split_into_runs
 from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind
 from evalkit.documents.identity.file_persons import (
     PagePatientIdentity,
@@ -84,10 +84,8 @@ def list_page_ranges_by_person(bundle: DocumentBundle) -> list[tuple[PageRange, 
     range; a page about another person ends it.
     """
     person_by_page = _index_person_by_page(bundle)
-    ranges: dict[int, list[PageRange]] = {}
-    for person_index, group in groupby(sorted(person_by_page), key=person_by_page.__getitem__):
-        page_numbers = list(group)
-        ranges.setdefault(person_index, []).append((page_numbers[0], page_numbers[-1]))
+    runs = split_into_runs(sorted(person_by_page), lambda run, page: person_by_page[page] == person_by_page[run[-1]])
+    ranges = group_pairs((person_by_page[run[0]], (run[0], run[-1])) for run in runs)
     return [tuple(ranges[person_index]) for person_index in sorted(ranges)]
 
 

@@ -30,8 +30,7 @@ def find_text_in_document(bundle: DocumentBundle, query: str) -> tuple[SearchHit
     if not terms:
         return ()
     pattern = re.compile(r"\s+".join(map(re.escape, terms)))
-    hits = (hit for page in bundle.pages for hit in _search_page(page, pattern))
-    return tuple(islice(hits, MAX_SEARCH_HITS))
+    return tuple(islice((hit for page in bundle.pages for hit in _search_page(page, pattern)), MAX_SEARCH_HITS))
 
 
 def _search_page(page: Page, pattern: re.Pattern[str]) -> Iterator[SearchHit]:

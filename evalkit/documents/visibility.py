@@ -328,11 +328,10 @@ def is_dark_and_opaque(span: dict[str, Any]) -> bool:
 
 
 def _find_font_names(font: Any) -> set[str]:
-    descendant_font = font.pdf_dict_gets("DescendantFonts").pdf_array_get(0)
     name_objects = (
         font.pdf_dict_gets("BaseFont"),
         font.pdf_dict_gets("Name"),
-        descendant_font.pdf_dict_gets("BaseFont"),
+        font.pdf_dict_gets("DescendantFonts").pdf_array_get(0).pdf_dict_gets("BaseFont"),
     )
     names = {name.pdf_to_name()[:_MAX_FONT_NAME_LENGTH] for name in name_objects}
     return names | ({_UNNAMED_TYPE3_FONT} if font.pdf_dict_gets("CharProcs").pdf_is_dict() else set())

@@ -25,6 +25,7 @@ moments, a certificate may end at an earlier one, before the first unanswered au
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -115,21 +116,16 @@ class BettingProcess:
         return self.compute_log_wealth(error_rate) >= -math.log1p(-confidence)
 
     def compute_error_bound(self, confidence: float) -> float:
-        """Return the upper bound of the mean error probability, 0..1."""
+        """Return the upper bound (0..1) of the mean error probability at every look.
+
+        >>> audits = AuditHistory(np.full(8000, 0.05), np.arange(8000) < 1)
+        >>> round(BettingProcess(audits, noticed_share=1.0).compute_error_bound(0.95), 4)
+        0.0172
+        """
         if not self.is_refuted(1.0, confidence):
             return 1.0
         target = -math.log1p(-confidence)
         return float(brentq(lambda rate: self.compute_log_wealth(rate) - target, 0.0, 1.0, xtol=1e-9))
-
-
-def compute_error_bound(history: AuditHistory, *, confidence: float = 0.95, noticed_share: float = 1.0) -> float:
-    """Compute the upper bound (0..1) of the error rate that holds at every look.
-
-    >>> audits = AuditHistory(np.full(8000, 0.05), np.arange(8000) < 1)
-    >>> round(compute_error_bound(audits.take_first(400)), 3), round(compute_error_bound(audits), 4)
-    (0.343, 0.0172)
-    """
-    return BettingProcess(history, noticed_share).compute_error_bound(confidence)
 
 
 @dataclass(frozen=True)
@@ -428,8 +424,7 @@ def _compute_certificate(
         return certificate
     documents_a_year = int(len(ordered) * _HORIZON_DAYS / max(days[-1] - days[0], 1.0))
     audits = count_more_audits_needed(history.leave_out(is_unanswered), documents_a_year, noticed_share, *target)
-    waiting_count = answers.count("unanswered")
-    return replace(certificate, more_audits_needed=None if audits is None else audits + waiting_count)
+    return replace(certificate, more_audits_needed=None if audits is None else audits + answers.count("unanswered"))
 
 
 def find_proven_count(
@@ -479,11 +474,7 @@ def count_more_audits_needed(
 
     if not probability or not is_proven_after(document_limit):
         return None
-    too_few, enough = -1, document_limit
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        too_few, enough = (too_few, middle) if is_proven_after(middle) else (middle, enough)
-    return math.ceil(enough * probability)
+    return math.ceil(bisect_left(range(document_limit), True, key=is_proven_after) * probability)
 
 
 def record_certificate_changes(

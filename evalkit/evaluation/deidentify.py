@@ -28,7 +28,7 @@ from evalkit.classification.patient_keys import KeyedClassification
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.vendors import load_vendors
 from evalkit.core.document_cache import cache_document_text
-from evalkit.core.grouping import group_by
+from evalkit.core.grouping import group_by, split_into_runs
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.readers import SUFFIXES
@@ -177,15 +177,11 @@ def find_mask_spans(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFI
         )
         if end > start
     )
-    merged_spans: list[tuple[int, int, int, str]] = []
-    for start, end, rank, mask in ranked_spans:
-        if merged_spans and start < merged_spans[-1][1]:
-            previous_span = merged_spans[-1]
-            first_ranked_mask = min((previous_span[2], previous_span[3]), (rank, mask))
-            merged_spans[-1] = (previous_span[0], max(previous_span[1], end), *first_ranked_mask)
-        else:
-            merged_spans.append((start, end, rank, mask))
-    return [(start, end, mask) for start, end, _, mask in merged_spans]
+    overlapping = split_into_runs(ranked_spans, lambda run, span: span[0] < max(end for _, end, *_ in run))
+    return [
+        (run[0][0], max(end for _, end, *_ in run), min((rank, mask) for *_, rank, mask in run)[1])
+        for run in overlapping
+    ]
 
 
 def _iterate_folder_word_masks_with_spans(folder_words: Container[str], text: str) -> Iterator[tuple[str, int, int]]:
@@ -431,11 +427,10 @@ def deidentify_document(
     def redact(text: str) -> str:
         return mask_text(pseudonym_map.pseudonymise_text(text), known_identifiers)
 
-    classification = _redact_classification(record.ground_truth_classification, redact)
     redacted_record = record.model_copy(
         update={
             "doc_id": pseudonym_map.document_pseudonyms[record.doc_id],
-            "ground_truth_classification": classification,
+            "ground_truth_classification": _redact_classification(record.ground_truth_classification, redact),
             "correction_notes": redact(record.correction_notes),
             "reviewer": record.reviewer and pseudonym_map.reviewer_pseudonyms[record.reviewer],
         }

@@ -106,10 +106,10 @@ def rank_errors(documents: Sequence[RankedDocument]) -> ErrorRanking:
     return ErrorRanking(
         len(documents),
         int(is_wrong.sum()),
-        estimate(lambda row_counts: _compute_auroc(is_wrong, document_risks, row_counts)),
+        estimate(lambda row_counts: compute_auroc(is_wrong, document_risks, row_counts)),
         len(page_risks),
         int(page_errors.sum()),
-        estimate(lambda row_counts: _compute_auroc(page_errors > 0, page_risks, np.repeat(row_counts, page_counts))),
+        estimate(lambda row_counts: compute_auroc(page_errors > 0, page_risks, np.repeat(row_counts, page_counts))),
         tuple(
             CaughtErrors(
                 page_share,
@@ -121,7 +121,7 @@ def rank_errors(documents: Sequence[RankedDocument]) -> ErrorRanking:
     )
 
 
-def _compute_auroc(
+def compute_auroc(
     is_wrong: npt.NDArray[np.bool_], risks: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
 ) -> float:
     """Compute the weighted AUROC; NaN without right or without wrong units."""

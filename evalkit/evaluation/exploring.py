@@ -132,11 +132,10 @@ class StudyExplorer:
         shown = counts[:_MAX_VALUES]
         if (value := filters.get(name)) is not None and value not in shown.index:
             shown = pd.concat([shown, pd.Series({value: counts.get(value, 0)})])
-        values = [[str(value), int(count)] for value, count in shown.items()]
         return {
             "name": name,
             "label": SLICES[name],
-            "values": values,
+            "values": [[str(value), int(count)] for value, count in shown.items()],
             "more": max(len(counts) - _MAX_VALUES, 0),
             "is_varied": self.frame[name].nunique() > 1,
         }
@@ -159,8 +158,7 @@ class StudyExplorer:
 
     def _summarise_rules(self, filters: Mapping[str, str]) -> list[dict[str, Any]]:
         is_chosen = self.select(filters, ignored=["rule"])
-        cases = self._rule_cases[is_chosen[self._rule_cases["position"].to_numpy(dtype=int)]]
-        table = summarise_rule_cases(cases)
+        table = summarise_rule_cases(self._rule_cases[is_chosen[self._rule_cases["position"].to_numpy(dtype=int)]])
         table["rule"] = _name_rules(table)
         table = table.sort_values(["wrong", "raised"], ascending=False, kind="stable")
         names = (

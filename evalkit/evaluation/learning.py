@@ -79,11 +79,10 @@ class AnsweredFile(NamedTuple):
         ):
             pages = tuple(page for page in self.bundle.iter_pages(first_page, last_page) if page.text.strip())
             if pages and document_type is not None:
-                kind = DocumentType(document_type)
                 yield SiteDocument(
                     self.bundle.doc_id,
                     pages,
-                    kind,
+                    DocumentType(document_type),
                     group,
                     self.week,
                     self.reviewers,

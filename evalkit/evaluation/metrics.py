@@ -30,6 +30,7 @@ from sklearn.metrics import (
     f1_score,
 )
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
 #: Name of the confusion matrix's column for documents without an answer.
@@ -43,16 +44,11 @@ _UNKNOWN_TRUTH_LABEL, _NO_ANSWER_LABEL = "\0no truth", "\0no answer"
 # Whole documents
 
 
-def tabulate_confusion(
-    truth: Sequence[str],
-    predicted: Sequence[str | None],
-    types: Sequence[str],
-    weights: Sequence[float] | None = None,
-) -> pd.DataFrame:
+def tabulate_confusion(truth: Sequence[str], predicted: Sequence[str | None], types: Sequence[str]) -> pd.DataFrame:
     """Tabulate the confusion matrix: true types (rows), answered types (columns).
 
     The last column counts documents without an answer. Labels that are not in ``types`` get further rows and columns,
-    so the sum is always the number of documents (or the sum of their weights).
+    so the sum is always the number of documents.
 
     >>> counts = tabulate_confusion(["Other", "Other", "Note"], ["Note", None, "Note"], ["Note", "Other"])
     >>> print(counts.reset_index().to_string(index=False))
@@ -60,15 +56,12 @@ def tabulate_confusion(
      Note     1      0            0
     Other     1      0            1
     """
-    _check_equal_lengths(truth, predicted)
     row_labels = [*types, *sorted(set(truth) - set(types))]
     extra_labels = sorted({label for label in predicted if label is not None} - set(row_labels))
     all_labels = [*row_labels, *extra_labels, _NO_ANSWER_LABEL]
-    counts = np.zeros((len(all_labels), len(all_labels)), dtype=int if weights is None else float)
+    counts = np.zeros((len(all_labels), len(all_labels)), dtype=int)
     if truth:
-        counts = confusion_matrix(
-            list(truth), _label_missing(predicted, _NO_ANSWER_LABEL), labels=all_labels, sample_weight=weights
-        )
+        counts = confusion_matrix(list(truth), _label_missing(predicted, _NO_ANSWER_LABEL), labels=all_labels)
     return pd.DataFrame(
         counts[: len(row_labels)],
         index=pd.Index(row_labels, name="truth"),
@@ -76,36 +69,29 @@ def tabulate_confusion(
     )
 
 
-def compute_accuracy(
-    truth: Sequence[str | None], predicted: Sequence[str | None], weights: Sequence[float] | None = None
-) -> float:
-    """Compute the (weighted) share of right answers, 0..1; NaN without answers.
+def compute_accuracy(truth: Sequence[str | None], predicted: Sequence[str | None]) -> float:
+    """Compute the share of right answers, 0..1; NaN without answers.
 
     For the accuracy over pages of several documents, pass their concatenated :func:`list_page_types`.
 
     >>> compute_accuracy(["Other", "Note", "Note"], ["Other", None, "Other"])
     0.3333333333333333
     """
-    _check_equal_lengths(truth, predicted)
     if not truth:
         return math.nan
     return float(
         accuracy_score(
             _label_missing(truth, _UNKNOWN_TRUTH_LABEL),
             _label_missing(predicted, _NO_ANSWER_LABEL),
-            sample_weight=weights,
         )
     )
 
 
-def compute_macro_f1(
-    truth: Sequence[str | None], predicted: Sequence[str | None], weights: Sequence[float] | None = None
-) -> float:
+def compute_macro_f1(truth: Sequence[str | None], predicted: Sequence[str | None]) -> float:
     """Compute the mean F1 (0..1) over the types that occur in truths or answers.
 
     Source: scikit-learn's ``f1_score(average="macro")``.
     """
-    _check_equal_lengths(truth, predicted)
     types = sorted({label for label in [*truth, *predicted] if label is not None})
     if not types:
         return math.nan
@@ -115,7 +101,6 @@ def compute_macro_f1(
             _label_missing(predicted, _NO_ANSWER_LABEL),
             labels=types,
             average="macro",
-            sample_weight=weights,
             zero_division=0,
         )
     )
@@ -132,16 +117,10 @@ def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Seque
     >>> compute_cohen_kappa(["Note", "Note", "Other", "Other"], ["Note", "Other", "Other", "Other"])
     0.5
     """
-    _check_equal_lengths(first_labels, second_labels)
     first_encoded, second_encoded = (_label_missing(labels, CANNOT_TELL) for labels in (first_labels, second_labels))
     if len({*first_encoded, *second_encoded}) < 2:
         return math.nan
     return float(cohen_kappa_score(first_encoded, second_encoded))
-
-
-def _check_equal_lengths(truth: Sequence[object], predicted: Sequence[object]) -> None:
-    if len(truth) != len(predicted):
-        raise ValueError(f"{len(truth)} truths and {len(predicted)} answers: pass one answer for each truth")
 
 
 def _label_missing(labels: Iterable[str | None], placeholder: str) -> list[str]:
@@ -187,14 +166,11 @@ def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPag
     >>> merge_same_type_neighbours([(4, 5, "Note"), (1, 2, "Note"), (3, 3, "Note"), (6, 6, "Other")])
     [(1, 5, 'Note'), (6, 6, 'Other')]
     """
-    merged_spans: list[TypedPageRange] = []
-    for start_page, end_page, segment_type in _sort_segments(spans):
-        previous = merged_spans[-1] if merged_spans else None
-        if previous and segment_type is not None and previous[2] == segment_type and start_page <= previous[1] + 1:
-            merged_spans[-1] = (previous[0], max(previous[1], end_page), segment_type)
-        else:
-            merged_spans.append((start_page, end_page, segment_type))
-    return merged_spans
+    runs = split_into_runs(
+        _sort_segments(spans),
+        lambda run, span: span[2] is not None and span[2] == run[0][2] and span[0] <= max(end for _, end, _ in run) + 1,
+    )
+    return [(run[0][0], max(end for _, end, _ in run), run[0][2]) for run in runs]
 
 
 def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[str | None]:

@@ -261,7 +261,7 @@ def _build_processed_section(study: Study) -> EvaluationSection:
         "unseen": "accepted and not drawn for review",
         "unreadable": "could not be read",
     }
-    status_counts = study.count_truth_statuses()
+    status_counts = Counter(document.truth_status for document in study.documents)
     status_table = pd.DataFrame(
         [(name, status_counts[name], meaning) for name, meaning in meaning_by_status.items()],
         columns=["status", "documents", "meaning"],

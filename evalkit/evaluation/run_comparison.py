@@ -195,16 +195,15 @@ def compare_overall_accuracy(paired_documents: Sequence[PairedDocument]) -> Over
 
 
 def _estimate_side_accuracy(paired_documents: Sequence[PairedDocument], side: int) -> Estimate:
-    observations = [
-        Observation(
-            None if document.correctness is None else float(document.correctness[side]),
-            document.review_probability or 0.0,
-        )
-        for document in paired_documents
-        if _counts_as_observation(document)
-    ]
     return estimate_weighted_mean(
-        observations,
+        [
+            Observation(
+                None if document.correctness is None else float(document.correctness[side]),
+                document.review_probability or 0.0,
+            )
+            for document in paired_documents
+            if _counts_as_observation(document)
+        ],
         len(paired_documents),
         certain_count=sum(document.review_probability == 1 for document in paired_documents),
     )

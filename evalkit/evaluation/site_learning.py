@@ -10,6 +10,7 @@ from typing import Any
 
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights, load_shipped_weights, use_site_weights
 from evalkit.classification.patient_keys import load_or_create_patient_salt
+from evalkit.core.grouping import group_pairs
 from evalkit.document_types import get_own_types
 from evalkit.errors import UsageError
 from evalkit.evaluation.learning import AnsweredFile, Challenge, FileOutcome, LeftOut, challenge_champion
@@ -75,9 +76,8 @@ def propose_site_weights(
         champion = load_weights_in_force(output_folder) or load_shipped_weights()
         file_names = list_numbered_files_or_raise_on_gap(output_folder, SITE_WEIGHTS_FOLDER, site_weights_file_name)
         earlier = [read_proposal(output_folder, name) for name in file_names]
-        distrusted = _find_inattentive_reviewers(study)
         answered_files, excluded = _read_answered_files(
-            output_folder, study, frozenset(distrusted), allow_simulated=allow_simulated
+            output_folder, study, frozenset(_find_inattentive_reviewers(study)), allow_simulated=allow_simulated
         )
 
         def decide_files(files: Sequence[AnsweredFile], weights: EmbeddedModelWeights) -> list[FileOutcome]:
@@ -119,8 +119,7 @@ async def _decide_files(
             orchestrator = create_orchestrator(settings, model_session)
             for file in files:
                 expectation = build_patient_expectation(settings, Path(file.bundle.file_path))
-                outcome = await orchestrator.evaluate(file.bundle, None, expectation)
-                outcomes.append(FileOutcome.create(outcome))
+                outcomes.append(FileOutcome.create(await orchestrator.evaluate(file.bundle, None, expectation)))
     return outcomes
 
 
@@ -177,10 +176,11 @@ def _build_promotion_error(problem: str, remedy: str) -> UsageError:
 
 
 def _find_inattentive_reviewers(study: Study) -> list[str]:
-    noticed_by_reviewer: dict[str, list[bool]] = defaultdict(list)
-    for check in study.attention_checks:
-        if check.status == "answered" and check.reviewer is not None:
-            noticed_by_reviewer[check.reviewer].append(check.is_fault_noticed)
+    noticed_by_reviewer = group_pairs(
+        (check.reviewer, check.is_fault_noticed)
+        for check in study.attention_checks
+        if check.status == "answered" and check.reviewer is not None
+    )
     return [
         reviewer
         for reviewer, noticed in noticed_by_reviewer.items()

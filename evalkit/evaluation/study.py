@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from evalkit.classification.page_risks import combine_page_risks, compute_page_risks
 from evalkit.core.data_frames import TEXT, build_frame
 from evalkit.core.grouping import group_pairs
-from evalkit.document_types import list_type_names
 from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import (
@@ -339,10 +338,6 @@ class Study:
         """
         return build_frame(map(_build_frame_row, self.documents), _DTYPE_BY_COLUMN, output=self.output)
 
-    def count_truth_statuses(self) -> Counter[TruthStatus]:
-        """Count the documents by truth status."""
-        return Counter(document.truth_status for document in self.documents)
-
 
 def _build_frame_row(document: DocumentRecord) -> dict[str, Any]:
     open_issues = Counter(issue.severity for issue in document.issues if issue.status == "open")
@@ -397,12 +392,11 @@ def read_study(
             ``segments`` as ``1-5 Genomic Report; 6-8 Clinical Note``). For the documents in this file, the labels
             replace the truth from reviews.
         production: CSV or JSON file of the production classifier's labels, which replace labels given to the run.
-        foreign_types: label of the production classifier → one of the five document types.
+        foreign_types: label of the production classifier → document type, as ``Settings.load`` has checked it.
         settings: settings to use instead of the environment and ``evalkit.toml``; only the database is read from them.
 
     Raises:
-        UsageError: the folder or a file of labels is missing or unreadable, or ``foreign_types`` maps a label to an
-            unknown type.
+        UsageError: the folder or a file of labels is missing or unreadable.
         StoreError: a draw, an event, ``production_labels.json`` or the index is damaged; these files concern all
             documents.
     """
@@ -425,13 +419,6 @@ def read_folder_study(
             remedy="Give the output folder of an `evalkit run`, `evalkit extract` or `evalkit review-template`, or a run that "
             "`evalkit runs` lists.",
         )
-    for foreign_label, type_name in (foreign_types or {}).items():
-        if type_name not in list_type_names():
-            raise UsageError(
-                f"[foreign_types] maps the label {foreign_label!r} to {type_name!r}, which is not a document type",
-                code="FOREIGN-TYPES",
-                remedy=f"Map this label to one of {', '.join(list_type_names())}.",
-            )
     reader = _StudyReader(output_folder, dict(foreign_types or {}))
     reader.load_label_files(truth, production)
     documents, replaced_documents = (
@@ -648,7 +635,8 @@ class _StudyReader:
         self.problems: list[str] = []
         self.label_warnings: list[str] = []
         self._foreign_types = foreign_types
-        self._index_rows = self._read_index_rows()
+        with open_index(output_folder, read_only=True) as index:
+            self._index_rows = {row["doc_id"]: row for row in index.list_documents()}
         paths = [row["file_path"] for row in self._index_rows.values() if not row["replaced"]]
         # A rebuilt index has no rows for files that could not be read.
         self._filename_counts = Counter(Path(path).name for path in paths if path)
@@ -660,10 +648,6 @@ class _StudyReader:
         self._supplied_labels: dict[str, SuppliedLabels] = {}
         self._gold_rows: Mapping[str, Mapping[str, Any]] = {}
         self._production_rows: Mapping[str, Mapping[str, Any]] = {}
-
-    def _read_index_rows(self) -> dict[str, dict[str, Any]]:
-        with open_index(self.output_folder, read_only=True) as index:
-            return {row["doc_id"]: row for row in index.list_documents()}
 
     def iterate_doc_ids(self, *, replaced: bool) -> Iterator[str]:
         """Yield the doc_ids of results, either those that were replaced or the others."""
@@ -747,13 +731,17 @@ class _StudyReader:
             else _parse_number(plan.get("shown_whole_probability", 1.0))
         )
         properties = self._read_bundle_properties(doc_id)
-        page_count = _require_type(packet["total_pages"], int) if packet else _find_last_page(agent_labels)
-        if (page_count or 0) > MAX_PAGES:
-            raise ValueError("a stored number of pages is larger than any file's")
-        page_risks = tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0))
         page_ranges = (
             [(first_page, last_page) for first_page, last_page, _ in agent_labels.segments] if agent_labels else []
         )
+        page_count = (
+            _require_type(packet["total_pages"], int)
+            if packet
+            else max((last_page for _, last_page in page_ranges), default=None)
+        )
+        if (page_count or 0) > MAX_PAGES:
+            raise ValueError("a stored number of pages is larger than any file's")
+        page_risks = tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0))
         return DocumentRecord(
             doc_id=doc_id,
             **properties,
@@ -1013,10 +1001,6 @@ def _parse_known_label_row(row: Mapping[str, Any]) -> KnownTruth:
         is_simulated=False,
         review_reason=None,
     )
-
-
-def _find_last_page(agent_labels: DocumentLabels | None) -> int | None:
-    return max((end for _, end, _ in agent_labels.segments), default=None) if agent_labels else None
 
 
 def _parse_number(value: Any) -> float | None:

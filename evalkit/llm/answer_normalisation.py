@@ -146,7 +146,12 @@ class _Normaliser:
         if rules.is_nullable and json_value is None:
             return None
         is_free_text = rules.kind == "string" and not rules.words
-        if rules.is_nullable and isinstance(json_value, str) and not is_free_text and _is_word_for_null(json_value):
+        if (
+            rules.is_nullable
+            and isinstance(json_value, str)
+            and not is_free_text
+            and json_value.strip().lower() in _NULL_WORDS
+        ):
             return self._note_change(None, place, "a word for null read as null")
         if rules.kind and isinstance(json_value, list) and len(json_value) == 1:
             json_value = self._note_change(json_value[0], place, "a list of one read as its only member")
@@ -263,7 +268,7 @@ class _Normaliser:
             if name is None:
                 if not place and member and _squash_key(key) in _FAILURE_KEYS:
                     _refuse(place, "says that it failed")
-                has_unread_objects |= _has_object(member)
+                has_unread_objects |= isinstance(member, list) and any(isinstance(item, dict) for item in member)
                 self._note_change(None, place, "an extra key left out")
                 continue
             member_place = f"{prefix}{name}"
@@ -426,10 +431,6 @@ def _require_fields(fields: dict[str, Any], names: Sequence[str], prefix: str, *
             _refuse(f"{prefix}{name}", "is empty, but another list is under an unknown key")
 
 
-def _has_object(json_value: Any) -> bool:
-    return isinstance(json_value, list) and any(isinstance(member, dict) for member in json_value)
-
-
 def _parse_page_range(pages: Any, fields: tuple[str, ...], range_key: str) -> tuple[Any, Any] | None:
     """Read ``1-5`` or ``[1, 2, 3]`` as first and last page; None if unclear.
 
@@ -448,10 +449,6 @@ def _parse_page_range(pages: Any, fields: tuple[str, ...], range_key: str) -> tu
     return (pages, pages) if is_called_range and isinstance(pages, str | int) else None
 
 
-def _is_word_for_null(text: str) -> bool:
-    return text.strip().lower() in _NULL_WORDS
-
-
 def _squash_word(word: str) -> str:
     return _WORD_SEPARATORS_PATTERN.sub("", word).lower()
 
@@ -466,14 +463,13 @@ def _map_keys_to_fields(fields: tuple[str, ...]) -> dict[str, str]:
 
     A field's own name wins over another field's spelling.
     """
-    other_names = {
+    return {
         _squash_key(other_name): name
         for spellings in _load_spellings().values()
         if spellings.keys() <= set(fields)
         for name, names in spellings.items()
         for other_name in names
-    }
-    return other_names | {_squash_key(name): name for name in fields}
+    } | {_squash_key(name): name for name in fields}
 
 
 #: Load other spellings of the answer's keys; cached.

@@ -100,14 +100,13 @@ async def _evaluate_document(options: EvaluateOptions) -> DocumentResult:
         outcome = await create_orchestrator(settings, model_session).evaluate(
             bundle, supplied_classification, patient_expectation, page_images
         )
-    result_fingerprint = compute_fingerprint(
-        bundle.sha256, settings, reader_config.reader_version, supplied_classification, patient_expectation
-    )
     return create_result(
         bundle,
         outcome,
         settings,
-        result_fingerprint,
+        compute_fingerprint(
+            bundle.sha256, settings, reader_config.reader_version, supplied_classification, patient_expectation
+        ),
         Times(started_at=started_at, finished_at=format_zulu_now()),
         salt.encode() if (salt := read_patient_salt()) else None,
     )

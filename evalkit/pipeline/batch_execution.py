@@ -99,8 +99,7 @@ class BatchSummary(Generic[DocumentT]):
 
     def list_failure_lines(self) -> list[str]:
         """List a line for each document that failed, each problem and each copy."""
-        failures = (f"{document.doc_id}: {document.error}" for document in self.failed)
-        return [*failures, *self.problems, *self.copies]
+        return [*(f"{document.doc_id}: {document.error}" for document in self.failed), *self.problems, *self.copies]
 
     @property
     def exit_status(self) -> int:

@@ -172,20 +172,19 @@ async def run_documents(options: RunOptions) -> RunSummary:
             document_run.input_monitor.save(document_run.started_at)
             document_run.record_session(time.monotonic() - monotonic_start, is_complete=is_complete)
         document_run.record_problems += document_run.model_session.mark_run_finished()
-    summary = RunSummary.create(
-        documents,
-        document_run.discovered,
-        output=document_run.output_folder.root,
-        monotonic_start=monotonic_start,
-        by_agent=document_run.model_session.ledger.usage_by_role,
-        further_problems=(
-            *document_run.supplied_inputs.problems,
-            *document_run.record_problems,
-            *filter(None, [document_run.output_folder.changes.problem]),
-        ),
-    )
     return replace(
-        summary,
+        RunSummary.create(
+            documents,
+            document_run.discovered,
+            output=document_run.output_folder.root,
+            monotonic_start=monotonic_start,
+            by_agent=document_run.model_session.ledger.usage_by_role,
+            further_problems=(
+                *document_run.supplied_inputs.problems,
+                *document_run.record_problems,
+                *filter(None, [document_run.output_folder.changes.problem]),
+            ),
+        ),
         timings=document_run.timings,
         unknown_production_labels=document_run.supplied_inputs.unknown_production_labels,
         promotion=document_run.promotion,

@@ -151,8 +151,7 @@ def _compute_log_ratios(
     usual_right = count_before - wrong_before + table["prior_count"] - table["prior_wrong"]
     unchanged = betaln(usual_wrong + wrong_since, usual_right + right_since) - betaln(usual_wrong, usual_right)
     usual_rates = usual_wrong / (usual_wrong + usual_right)
-    added_rates = np.array(table["added_rates"])[:, None, None]
-    changed_rates = usual_rates + (1 - usual_rates) * added_rates
+    changed_rates = usual_rates + (1 - usual_rates) * np.array(table["added_rates"])[:, None, None]
     changed = (wrong_since * np.log(changed_rates) + right_since * np.log1p(-changed_rates)).sum(axis=1)
     mixed = logsumexp(changed, axis=0, b=np.array(table["added_weights"])[:, None])
     return cast("FloatArray", mixed - unchanged.sum(axis=0))

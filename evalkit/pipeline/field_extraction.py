@@ -96,10 +96,9 @@ class FieldExtractor:
         extractions: list[Extraction] = []
         if self.template is None or self.template.kind == "tax":
             pages = None if fixed_template_name else find_tax_form_pages(bundle, include_all=self.tax_year is not None)
-            form_filling = FormFieldExtractor(
+            extractions += await FormFieldExtractor(
                 model, expected_tax_year=self.tax_year, forced_template_name=fixed_template_name
-            )
-            extractions += await form_filling.extract_forms(bundle, pages)
+            ).extract_forms(bundle, pages)
             pages_of_forms = range(1, bundle.total_pages + 1) if pages is None else pages
         if len(pages_of_forms) < bundle.total_pages:
             reports = await self._find_reports(bundle, model, set(pages_of_forms), classification)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
-from decimal import Decimal
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit.classification.document_result import UsageReport, UsageTotal
@@ -20,7 +18,6 @@ from evalkit.errors import EvalkitError, ExecutorError, RunStopped
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.pipeline.batch_execution import BatchSummary, process_documents
 from evalkit.pipeline.document_discovery import (
-    InputPaths,
     SourceDocument,
     discover_documents,
     encode_path_as_text,
@@ -41,13 +38,12 @@ from evalkit.pipeline.field_extraction import (
 )
 from evalkit.pipeline.fingerprint import collect_versions
 from evalkit.pipeline.model_session import ModelSession
-from evalkit.pipeline.options import resolve_settings
+from evalkit.pipeline.options import ProcessingOptions, resolve_settings
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_history import ResultWriter, read_run_records
 from evalkit.pipeline.run_setup import build_reader_config
 from evalkit.pipeline.site_weights import use_weights_in_force
 from evalkit.review.index_rebuild import open_index
-from evalkit.settings import Settings
 from evalkit.statements.statement_detection import refuse_bank_statement
 from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, open_output_folder, store_own_types
 
@@ -55,8 +51,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class ExtractOptions:
+@dataclass(frozen=True, kw_only=True)
+class ExtractOptions(ProcessingOptions):
     """Options of ``extract``.
 
     Options without a description are as for :class:`~evalkit.pipeline.options.RunOptions`.
@@ -67,22 +63,9 @@ class ExtractOptions:
         model: the model that extracts fields and judges them.
     """
 
-    paths: InputPaths
-    _: KW_ONLY
     template: str = AUTO_TEMPLATE
     tax_year: int | None = None
-    output: Path | str | None = None
-    model: str | None = None
-    reader: str | None = None
-    workers: int | None = None
-    executor: str | None = None
-    fresh: bool = False
-    even_purged: bool = False
-    yes: bool = False
-    probe: bool = True
-    usd_per_run: Decimal | float | None = None
     on_progress: Callable[[ExtractedDocument, int, int], None] | None = None
-    settings: Settings | None = None
 
 
 @dataclass(frozen=True)
@@ -190,18 +173,17 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
         async with ModelSession(
             settings, index.call_journal, fresh=options.fresh, for_extraction=True
         ) as model_session:
-            field_extraction = FieldExtractionPipeline(
-                settings,
-                model_session,
-                collect_versions(prompts_folder=settings.prompts_folder),
-                template_name=options.template,
-                tax_year=parse_tax_year(options.tax_year),
-            )
             process_document = partial(
                 _extract_document,
                 output_folder=output_folder,
                 index=index,
-                field_extraction=field_extraction,
+                field_extraction=FieldExtractionPipeline(
+                    settings,
+                    model_session,
+                    collect_versions(prompts_folder=settings.prompts_folder),
+                    template_name=options.template,
+                    tax_year=parse_tax_year(options.tax_year),
+                ),
                 reader_version=reader_config.reader_version,
                 run_started_at=format_zulu_now(),
                 fresh=options.fresh,
@@ -213,15 +195,14 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
             )
             if options.probe and (options.fresh or has_new_document):
                 await model_session.probe_models()
-            executor = open_executor(
-                settings,
-                reader_config,
-                [source.path for source in discovered.sources],
-                decides_on_workers=not model_session.has_language_models,
-            )
             documents = await process_documents(
                 discovered.sources,
-                executor,
+                open_executor(
+                    settings,
+                    reader_config,
+                    [source.path for source in discovered.sources],
+                    decides_on_workers=not model_session.has_language_models,
+                ),
                 process_document,
                 on_progress=options.on_progress,
                 find_setup_error=lambda: model_session.setup_error,

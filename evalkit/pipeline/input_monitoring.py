@@ -232,8 +232,7 @@ def _unpack_counts(packed: str) -> np.ndarray:
     if not packed:
         return np.zeros(_COUNTERS, dtype=np.int64)
     try:
-        decompressor = zlib.decompressobj()
-        data = decompressor.decompress(base64.b64decode(packed, validate=True), _COUNTERS)
+        data = zlib.decompressobj().decompress(base64.b64decode(packed, validate=True), _COUNTERS)
     except (binascii.Error, zlib.error):
         data = b""
     if len(data) != _COUNTERS:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import wraps
 from pathlib import Path
@@ -22,8 +22,26 @@ OutcomeT = TypeVar("OutcomeT")
 _SETTING_OPTIONS = ("model", "workers", "reader", "profile", "executor", "usd_per_run")
 
 
-@dataclass(frozen=True)
-class RunOptions:
+@dataclass(frozen=True, kw_only=True)
+class ProcessingOptions:
+    """Options of ``run``, ``arun`` and ``extract``; ``RunOptions`` describes them."""
+
+    paths: InputPaths = field(kw_only=False)
+    output: Path | str | None = None
+    model: str | None = None
+    reader: str | None = None
+    workers: int | None = None
+    executor: str | None = None
+    fresh: bool = False
+    even_purged: bool = False
+    yes: bool = False
+    probe: bool = True
+    usd_per_run: Decimal | float | None = None
+    settings: Settings | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(ProcessingOptions):
     """Options of ``run`` and ``arun``.
 
     Args:
@@ -52,31 +70,18 @@ class RunOptions:
         settings: used instead of the environment, ``evalkit.toml`` and the options that replace settings.
     """
 
-    paths: InputPaths
-    _: KW_ONLY
-    output: Path | str | None = None
     name: str | None = None
-    model: str | None = None
-    reader: str | None = None
     profile: str | None = None
     production: Path | str | None = None
     patients_file: Path | str | None = None
     classifications: Path | str | None = None
     no_classifications: bool = False
-    workers: int | None = None
-    executor: str | None = None
-    fresh: bool = False
     extract: bool = False
-    even_purged: bool = False
     settle_seconds: float = 0
-    yes: bool = False
-    probe: bool = True
-    usd_per_run: Decimal | float | None = None
     on_progress: RunProgressCallback | None = None
-    settings: Settings | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvaluateOptions:
     """Options of ``evaluate``; those without a description are as for ``RunOptions``.
 
@@ -85,8 +90,7 @@ class EvaluateOptions:
         classification: another system's answer as JSON value or text, which is verified; no model is asked.
     """
 
-    path: Path | str
-    _: KW_ONLY
+    path: Path | str = field(kw_only=False)
     classification: Mapping[str, Any] | str | None = None
     model: str | None = None
     reader: str | None = None

@@ -67,8 +67,7 @@ class RunEstimate:
     @property
     def minutes(self) -> float:
         """Minutes of all calls, with as many at a time as the setting allows."""
-        seconds = sum(row.usage.calls * row.seconds_per_call for row in self.rows)
-        return seconds / self.calls_in_flight / 60
+        return sum(row.usage.calls * row.seconds_per_call for row in self.rows) / self.calls_in_flight / 60
 
     def format_cost(self) -> str:
         """Format the dollars of all calls, or say that a price is unknown."""

@@ -498,14 +498,13 @@ class RunRecorder(ResultWriter):
         """Write the record at the end, unless the session added nothing to its run."""
         if not self._is_begun and self._documents == self._record.documents:
             return
-        times = SessionTimes(
-            started_at=self._started_at,
-            finished_at=format_zulu_now(),
-            seconds=round(seconds, 3),
-            seconds_by_model={name: round(amount, 3) for name, amount in sorted(seconds_by_model.items())},
-        )
         session = RunSession(
-            times=times,
+            times=SessionTimes(
+                started_at=self._started_at,
+                finished_at=format_zulu_now(),
+                seconds=round(seconds, 3),
+                seconds_by_model={name: round(amount, 3) for name, amount in sorted(seconds_by_model.items())},
+            ),
             decided=self._decided_count,
             is_complete=is_complete,
             usage_by_model=dict(sorted(usage_by_model.items())),

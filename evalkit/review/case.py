@@ -174,6 +174,10 @@ class ReviewCase(ABC):
     def get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
         """Get the pages and issues that the expert must see before validating this draft."""
 
+    @abstractmethod
+    def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
+        """Record that a page was on screen, and a target if its place is on this page."""
+
     @property
     @abstractmethod
     def _unvalidatable_reason(self) -> str | None:

@@ -56,11 +56,10 @@ class ClaimHolder:
         CaseTaken if another tab has a live claim and ``take_over`` is False. A claim of this reviewer in a tab that no longer
         answers is taken back.
         """
-        new_claim = CaseClaim(
-            case_id, self.reviewer, self.tab_id, format_iso_seconds(now), format_iso_seconds(now + CLAIM_DURATION)
-        )
         claim = index.claims.acquire_or_get_live_claim(
-            new_claim,
+            CaseClaim(
+                case_id, self.reviewer, self.tab_id, format_iso_seconds(now), format_iso_seconds(now + CLAIM_DURATION)
+            ),
             now=format_iso_seconds(now),
             own_abandoned_until=compute_abandoned_expiry(now),
             take_over=take_over,

@@ -430,13 +430,12 @@ class Draft(StrictRecord):
         A note on a document that the colleague's answer does not have is appended to the notes on the case.
         """
         first_pages = {segment.start_page for segment in answer.segments}
-        lost_notes = [text for page, text in self.segment_notes.items() if page not in first_pages]
         return self._replace_fields(
             **{name: getattr(answer, name) for name in _ADOPTED_FIELDS},
             is_redrawn=True,
             is_type_chosen=True,
             segment_notes={page: text for page, text in self.segment_notes.items() if page in first_pages},
-            notes=self._join_notes(*lost_notes),
+            notes=self._join_notes(*(text for page, text in self.segment_notes.items() if page not in first_pages)),
         )
 
     def _join_notes(self, *note_lines: str) -> str:

@@ -304,9 +304,8 @@ def append_chained_review(output_folder: OutputFolder, case_id: str, review: Rev
     previous_sha256 = hash_review_file(output_folder, case_id, base_revision) if base_revision else None
     chained_review = review.model_copy(update={"prev_sha256": previous_sha256})
     if signature := chained_review.signature:
-        record_sha256 = chained_review.compute_record_digest()
         chained_review = chained_review.model_copy(
-            update={"signature": signature.model_copy(update={"record_sha256": record_sha256})}
+            update={"signature": signature.model_copy(update={"record_sha256": chained_review.compute_record_digest()})}
         )
     if not output_folder.create_json_if_absent(
         review_file_name(case_id, base_revision + 1), chained_review.model_dump(mode="json")

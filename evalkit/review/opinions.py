@@ -255,10 +255,9 @@ class CaseOpinions:
 
     def compare_with_agent(self, review: Review) -> tuple[Opinion, Opinion]:
         """Return a reviewer's blind answer and the agent's, for a second look."""
-        agent_draft = Draft.from_packet(self.base_packet)
         return (
             Opinion("Your answer", self.reconstruct_draft(review), review.outcome, review.correction_notes),
-            Opinion("The program's answer", agent_draft, "validated", ""),
+            Opinion("The program's answer", Draft.from_packet(self.base_packet), "validated", ""),
         )
 
     def require_not_excluded(self, case_id: str, reviewer: str) -> None:

@@ -4,13 +4,13 @@ The sentences are in ``plain_sentences.toml``; the two answers to the question t
 them, in ``issue_answers.toml``. Source of the answers: contract, ruling 26.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from evalkit.core.grouping import group_by
 from evalkit.core.package_tables import load_package_table
 from evalkit.issue import Issue
 
@@ -22,10 +22,7 @@ _MAX_WORDS_LENGTHS = (110, 64, 32, 16)
 @cache
 def load_rows_by_code(file_name: str, table_name: str) -> dict[str, list[dict[str, Any]]]:
     """Load a table of this package: issue code → its rows in order; cached."""
-    rows_by_code = defaultdict(list)
-    for row in load_package_table("evalkit.review", file_name)[table_name]:
-        rows_by_code[row["code"]].append(row)
-    return rows_by_code
+    return group_by(load_package_table("evalkit.review", file_name)[table_name], lambda row: str(row["code"]))
 
 
 def load_plain_sentences() -> dict[str, list[dict[str, Any]]]:

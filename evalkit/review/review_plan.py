@@ -207,12 +207,11 @@ def plan_classification_review(
         minutes = costs.estimate_minutes("classification", len(whole_pages))
         return ReviewPlan(expected_errors=round(sum(risks.values()), 4), expected_minutes=round(minutes, 4))
     is_shown_whole = is_drawn_to_be_shown_whole(case_id)
-    asked_names = {asked_part.part for asked_part in asked}
     return ReviewPlan(
         expected_errors=round(sum(asked_part.risk for asked_part in asked), 4),
         expected_minutes=round(costs.estimate_minutes("classification", len(asked_pages)), 4),
         asked=tuple(asked),
-        certainty_by_part=_compute_certainties(answer, risks, asked_names),
+        certainty_by_part=_compute_certainties(answer, risks, {asked_part.part for asked_part in asked}),
         shown_whole_probability=SHOWN_WHOLE_PROBABILITY,
         is_shown_whole=is_shown_whole,
     )

@@ -300,12 +300,11 @@ class ReviewSession:
         recent_cases = []
         for row in self._index.list_closed_cases(self._holder.reviewer, _RECENT_CASES):
             with suppress(StoreError):  # a damaged case is reported when it is opened
-                chain = read_numbered_reviews(self._output_folder, row["case_id"])
                 recent_cases.append(
                     RecentCase(
                         row["case_id"],
                         row["pdf_filename"],
-                        chain[-1][1].outcome,
+                        read_numbered_reviews(self._output_folder, row["case_id"])[-1][1].outcome,
                         row["closed_at"],
                         row["seconds_active"],
                     )

@@ -241,8 +241,7 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
 def read_stored_template(output_folder: OutputFolder, template_id: str) -> StatementTemplate | None:
     """Read a template of the output folder; None if its file is missing or invalid."""
     try:
-        text = output_folder.read_bytes(template_file_name(template_id)).decode()
-        return parse_template_toml(text, template_id)
+        return parse_template_toml(output_folder.read_bytes(template_file_name(template_id)).decode(), template_id)
     except (NotFound, UsageError, UnicodeDecodeError):
         return None
 

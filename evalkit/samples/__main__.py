@@ -52,13 +52,12 @@ def _summarise_result(result: DocumentResult | str) -> dict[str, Any]:
     if isinstance(result, str):
         return {"error": result}
     classification = result.classification
-    serious_codes = {issue.code for issue in result.open_issues if issue.severity is not IssueSeverity.MINOR}
     return {
         "decision": result.decision.value,
         "decision_rule": result.decision_rule,
         "attempts": len(result.attempts),
         "dominant_type": classification.dominant_type_overall if classification else None,
-        "codes": sorted(serious_codes),
+        "codes": sorted({issue.code for issue in result.open_issues if issue.severity is not IssueSeverity.MINOR}),
     }
 
 

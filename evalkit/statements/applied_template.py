@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
@@ -55,6 +56,16 @@ class AppliedTemplate:
     def select_leftovers(self, *reasons: str) -> list[LeftoverText]:
         """Return the words in the regions that were not read for one of these reasons."""
         return [leftover for leftover in self.statement.left_over if leftover.reason in reasons]
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """True if every account's rows lead from its opening to its closing balance, and no sum is unmet.
+
+        What else is printed among the rows is then no transaction, whatever it looks like.
+        """
+        closed = {check.account for check in self.sum_checks if check.name == "closing_balance"}
+        accounts = {row.account for row in self.statement.transactions}
+        return bool(accounts) and accounts <= closed and self.has_all_sums_met
 
 
 class TemplateFinding(NamedTuple):

@@ -22,6 +22,8 @@ DirectionProof = Literal["", "titles", "headings", "marks", "running balance", "
 Sign = Literal[-1, 0, 1]
 #: Classes of rows with unknown directions that are tried in all combinations.
 _MAX_OPEN_CLASSES = 6
+#: Fewer are tried against amounts of any label, which more combinations would meet by chance.
+_MAX_CLASSES_BY_PLACE = 2
 #: Share of the rows of a class that must speak of repayments, and that the other rows must stay below.
 _MIN_REPAYMENT_SHARE = 0.5
 _MAX_OTHER_SHARE = 0.1
@@ -62,9 +64,10 @@ def prove_directions(audit: StatementAudit) -> tuple[ProvenDirection, ...]:
     orientation = find_balance_orientation(audit, directions)
     steps = list(_compute_balance_steps(audit, movements))
     for index, step in enumerate(steps):
-        if not directions[index].sign and orientation:
+        # Arithmetic outweighs a mark or a title.
+        if step and orientation:
             directions[index] = _build_direction(orientation * step, "running balance")
-    for solve in (_solve_by_sums, _solve_by_marks, _solve_by_wording):
+    for solve in (_solve_by_balances, _solve_by_sums, _solve_by_marks, _solve_by_wording):
         for row_class, direction in solve(_KnownDirections(audit, movements, directions, orientation)).items():
             directions = [
                 direction if movement.row_class == row_class and not known.sign else known
@@ -208,6 +211,20 @@ def sign_balance(amount: PrintedAmount) -> Decimal:
 RowClass = tuple[object, ...]
 
 
+def _solve_by_balances(known: _KnownDirections) -> dict[RowClass, ProvenDirection]:
+    """Take a class for what the balances show of several of its rows, if of none the opposite."""
+    signs_by_class = group_pairs(
+        (movement.row_class, direction.sign)
+        for movement, direction in known.pairs
+        if direction.proof == "running balance"
+    )
+    return {
+        row_class: _build_direction(signs[0], "running balance")
+        for row_class, signs in signs_by_class.items()
+        if len(signs) > 1 and len(set(signs)) == 1
+    }
+
+
 def _solve_by_sums(known: _KnownDirections) -> dict[RowClass, ProvenDirection]:
     """Try all directions of open classes against the printed sums.
 
@@ -250,20 +267,31 @@ def _count_met_sums(known: _KnownDirections, totals: _ClassTotals, sign_by_class
     for account, classes in totals.items():
         signed = [(sign or sign_by_class.get(row_class, 0)) * value for row_class, sign, value in classes]
         sums = [each for each in known.audit.sums if each.account == account or len(totals) == 1]
-        change = find_balance_change(sums)
-        if change is not None and known.orientation and known.orientation * change == sum(signed, Decimal(0)):
-            count += 1
+        changes = _list_balance_changes(
+            known.audit, account, sums, has_few_classes=len(sign_by_class) <= _MAX_CLASSES_BY_PLACE
+        )
+        count += bool(known.orientation) and known.orientation * sum(signed, Decimal(0)) in changes
         for kind, sign in (("in", 1), ("out", -1)):
             total = abs(sum((value for value in signed if value * sign > 0), Decimal(0)))
             count += bool(total) and any(each.kind == kind and each.amount.value == total for each in sums)
     return count
 
 
-def find_balance_change(sums: Sequence[AuditSum]) -> Decimal | None:
-    """Return the printed closing minus opening balance; None if either is missing."""
-    openings = [each.amount for each in sums if each.kind == "opening"]
-    closings = [each.amount for each in sums if each.kind == "closing"]
-    return sign_balance(closings[-1]) - sign_balance(openings[0]) if openings and closings else None
+def _list_balance_changes(
+    audit: StatementAudit, account: str, sums: Sequence[AuditSum], *, has_few_classes: bool
+) -> set[Decimal]:
+    """Return what the balance may change by: closing minus opening, or any amounts below minus any above the rows."""
+    starts, ends = (
+        [sign_balance(each.amount) for each in sums if each.kind == kind] for kind in ("opening", "closing")
+    )
+    if starts and ends:
+        return {ends[-1] - starts[0]}
+    if not has_few_classes:
+        return set()
+    rows = [index for index, row in enumerate(audit.rows) if row.account == account]
+    starts = [sign_balance(each.amount) for each in sums if each.position <= rows[0]]
+    ends = [sign_balance(each.amount) for each in sums if each.position > rows[-1]]
+    return {end - start for start, end in product(starts, ends)} - {Decimal(0)}
 
 
 def _solve_by_marks(known: _KnownDirections) -> dict[RowClass, ProvenDirection]:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import dropwhile, pairwise, takewhile, zip_longest
 from statistics import median
+from typing import NamedTuple
 
 from evalkit.core.grouping import split_into_runs
-from evalkit.statements.amounts import DecimalSeparator, get_sign_mark, parse_amount
+from evalkit.statements.amounts import Amount, DecimalSeparator, get_sign_mark, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start, search_in_line
 from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
 from evalkit.statements.statement_kinds import KindEvidence, find_statement_kind
@@ -39,6 +40,8 @@ _MAX_ROW_LINES = 4
 _MAX_HEADER_DISTANCE = 4
 #: Largest distance of a description's next line, in heights of a word; and how much further than usual it may be.
 _CONTINUATION_GAP, _APART = 2.2, 1.35
+#: Smallest number of titles in a header whose words are not known.
+_MIN_TITLES = 3
 #: Largest distance between a header's lines, in heights of a word.
 _MAX_HEADER_LINE_GAP = 1.9
 #: If a smaller share of the dated lines with amounts has cents, the statement prints amounts without cents.
@@ -54,6 +57,7 @@ _REFERENCE_NUMBER, _MIN_REFERENCE_NUMBERS, _ALIGNMENT_TOLERANCE = re.compile(r"\
 #: Smallest distance of such a column from the dates, in page widths: check numbers are printed nearer.
 _MIN_REFERENCE_DISTANCE = 0.12
 _PRINTED_AMOUNT = re.compile(r"\d[.,]\d\d\b")
+_GROUPED_NUMBER = re.compile(r"\d{1,3}(?:([.,])\d{3})+")
 _LONE_DAY = re.compile(r"\d{1,2}")
 _LETTERS, _WORD = re.compile(r"[^\W\d_]{2}"), re.compile(r"[^\W\d_]{4}")
 LinesByPage = Sequence[Sequence[TextLine]]
@@ -97,6 +101,15 @@ class AlignedColumn:
     def list_titles(self, header_lines: Iterable[TextLine]) -> list[str]:
         """List the cells of table headers that are above or below the column."""
         return [cell.text for line in header_lines for cell in line.cells if self.overlaps(cell.box[0], cell.box[2])]
+
+
+class PlacedAmount(NamedTuple):
+    """An amount outside the rows, with the pattern of the words beside it."""
+
+    label: str
+    amount: Amount
+    is_above_rows: bool
+    is_below_rows: bool
 
 
 @dataclass(frozen=True)
@@ -173,6 +186,33 @@ class LayoutSurvey:
             for page_number, lines in enumerate(self.lines_by_page, 1)
         }
         return {page_number: page for page_number, page in positions_by_page.items() if page[1]}
+
+    @cached_property
+    def amounts_of_any_label(self) -> tuple[PlacedAmount, ...]:
+        """The amounts beside words that name no known sum, outside the rows, from top to bottom."""
+        lines = [
+            (line, page_lines[position + 1 :])
+            for page_lines in self.lines_by_page
+            for position, line in enumerate(page_lines)
+        ]
+        row_positions = [position for position, (line, _) in enumerate(lines) if self.is_row_start(line)]
+        return tuple(
+            PlacedAmount(
+                build_pattern_with_any_numbers(labelled.label),
+                labelled.amount,
+                is_above_rows=position < row_positions[0],
+                is_below_rows=position > row_positions[-1],
+            )
+            for position, (line, lines_below) in enumerate(lines)
+            if not (self.is_row_start(line) or self.is_header_line(line) or self.is_sum_line(line))
+            for labelled in find_labelled_amounts(
+                line,
+                lines_below,
+                {"any": (r"[^\W\d_]{2}",)},
+                self.decimal_separator,
+                cents_optional=self.cents_optional,
+            )
+        )
 
     def select_table_lines(self, page_number: int) -> Sequence[TextLine]:
         """Return a page's lines from the first row to the line below the last."""
@@ -264,7 +304,9 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         direction_column=_find_direction_column(row_dates, amount_columns),
         reference_columns=(
             *_find_reference_columns(
-                table_lines, date_column.x1 + _MIN_REFERENCE_DISTANCE, (*amount_columns, *other_date_columns)
+                [placed_date.line for placed_date in row_dates],
+                date_column.x1 + _MIN_REFERENCE_DISTANCE,
+                (*amount_columns, *other_date_columns),
             ),
             *_find_other_text_columns(row_dates, header_lines, amount_columns, other_date_columns),
         ),
@@ -378,6 +420,14 @@ def _detect_decimal_separator(lines_by_page: LinesByPage) -> DecimalSeparator:
     )
     if cents_apart_count > 2 * separator_counts.total():
         return " "
+    # Without cents, a point between thousands leaves the comma for them.
+    separator_counts.update(
+        {".": ",", ",": "."}[match[1]]
+        for lines in lines_by_page
+        for line in lines
+        for word in line.words
+        if (match := _GROUPED_NUMBER.fullmatch(word.text))
+    )
     return "," if separator_counts[","] > separator_counts["."] else "."
 
 
@@ -661,9 +711,9 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
             if match_at_line_start(pattern, cell.text)
         }
         next_line = lines[position + 1] if position + 1 < len(lines) else None
+        rows_below = [other_line for other_line in lines[position + 1 :] if id(other_line) in row_line_ids]
         if (
-            len(named_columns) < 2
-            or len(line.cells) < 2
+            not ((len(named_columns) > 1 and len(line.cells) > 1) or _is_above_columns(line, rows_below))
             or any(_PRINTED_AMOUNT.search(word.text) for word in line.words)
             # A summary of labels above their amounts is no header.
             or (
@@ -696,6 +746,20 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
                 and not any(word.text[-1:].isdigit() for word in other_line.words)
             ):
                 yield other_line
+
+
+def _is_above_columns(line: TextLine, rows_below: Sequence[TextLine]) -> bool:
+    """Return True if the line has words above the first and the last words of rows below it, and between."""
+    cells = line.cells
+    firsts, lasts = ([row.cells[index].box for row in rows_below if _LETTERS.search(row.text)] for index in (0, -1))
+    return (
+        len(cells) >= _MIN_TITLES
+        and not any(map(str.isdigit, line.text))
+        and all(
+            any(title.box[0] < box[2] and box[0] < title.box[2] for box in boxes)
+            for title, boxes in ((cells[0], firsts), (cells[-1], lasts))
+        )
+    )
 
 
 def _select_table_lines(lines: Sequence[TextLine], date_column: AlignedColumn) -> Sequence[TextLine]:
@@ -750,35 +814,36 @@ def _find_other_text_columns(
     amount_columns: Sequence[AlignedColumn],
     other_date_columns: Sequence[AlignedColumn],
 ) -> Iterator[AlignedColumn]:
-    """Find columns of towns, codes, times and references by their titles.
+    """Find columns of towns, codes, times and references: texts below a title that is not the descriptions'.
 
-    Beside a title of descriptions, any other title means something else; without one, only a title of towns does.
+    Without a title of descriptions, theirs is the one with the most text below it.
     """
-    taken_columns = (*amount_columns, *other_date_columns)
-    titles, patterns = [cell for line in header_lines for cell in line.cells], load_bank_vocabulary().columns
-    meanings = [
-        {name for name, pattern in patterns.items() if match_at_line_start(pattern, title.text)} for title in titles
+    taken_columns, patterns = (*amount_columns, *other_date_columns), load_bank_vocabulary().columns
+
+    def find_texts_below(title: TextLine) -> list[DateOrAmount]:
+        return [
+            DateOrAmount(cell, cell.words)
+            for placed_date in row_dates
+            for cell in placed_date.line.cells
+            if abs(cell.box[0] - title.box[0]) < _ALIGNMENT_TOLERANCE
+            and placed_date.x1 < cell.box[0]
+            and not any(column.overlaps(cell.box[0], cell.box[2]) for column in taken_columns)
+        ]
+
+    columns = [
+        ({name for name, pattern in patterns.items() if match_at_line_start(pattern, title.text)}, texts)
+        for line in header_lines
+        for title in line.cells
+        if (texts := find_texts_below(title))
     ]
-    has_description = any("description" in names for names in meanings)
-    # Without a title of descriptions, an unknown one right of the dates is theirs.
-    has_other = any(
-        not names
-        and title.box[0] > row_dates[0].x1
-        and not any(column.overlaps(title.box[0], title.box[2]) for column in taken_columns)
-        for title, names in zip(titles, meanings, strict=True)
+    descriptions = [texts for names, texts in columns if "description" in names] or sorted(
+        (texts for names, texts in columns if not names), key=lambda texts: -sum(len(text.text) for text in texts)
     )
-    title_x0 = [
-        title.box[0]
-        for title, names in zip(titles, meanings, strict=True)
-        if "place" in names or (has_description and names <= {"reference"}) or (has_other and names == {"reference"})
-    ]
     texts = [
-        DateOrAmount(cell, cell.words)
-        for placed_date in row_dates
-        for cell in placed_date.line.cells
-        if any(abs(cell.box[0] - x0) < _ALIGNMENT_TOLERANCE for x0 in title_x0)
-        and placed_date.x1 < cell.box[0]
-        and not any(column.overlaps(cell.box[0], cell.box[2]) for column in taken_columns)
+        text
+        for names, texts in columns
+        if "place" in names or (descriptions and names <= {"reference"} and texts[0].words != descriptions[0][0].words)
+        for text in texts
     ]
     return (column for column in _group_into_columns(texts) if column.x1 < amount_columns[0].x1)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache, cached_property, partial
-from itertools import islice, pairwise, takewhile
+from itertools import dropwhile, islice, pairwise, takewhile
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -67,8 +67,9 @@ _AMOUNT = re.compile(
     rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>(?:\d{{1,3}}(?:[.,' ]\d{{2,3}}){{1,6}}|\d{{1,12}})?[.,]\d\d){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
 )
 _WHOLE_AMOUNT = re.compile(
-    rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>\d{{1,3}}(?:[.,' ]\d{{3}}){{1,4}}|\d{{1,7}}){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
+    rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>(?:\d{{1,3}}(?:[.,' ]\d{{3}}){{1,4}}|\d{{1,7}})(?P<cents>[.,]\d\d)?){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
 )
+_WHOLE_NUMBER = re.compile(r"\d{1,3}(?:[.,' ]\d{3})+")
 _NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./-]| |\. )(\d{1,2})(?:\2(\d{4}|\d{2}))?\.?(?![\w/-]|[.,]\d)")
 
 
@@ -340,6 +341,8 @@ class _ScannedLine:
     words: list[PageWord] = field(default_factory=list)
     """The words that are neither dates nor amounts."""
     is_row: bool = False
+    is_total: bool = False
+    """True if the line prints the total of the rows below it."""
     is_text_first: bool = False
     """True if descriptions are left of the dates."""
 
@@ -363,8 +366,17 @@ class _Auditor:
             for line in lines
             if sum(len(word.text) for word in line.words) <= _MAX_LINE_LENGTH
         ]
-        texts = [cell.text.translate(_DASHES) for line in lines for cell in line.cells]
-        has_cents = any(_AMOUNT.search(_mask(text, [match.span() for match, _ in _find_dates(text)])) for text in texts)
+        texts_by_line = [
+            [_mask(text, [match.span() for match, _ in _find_dates(text)]) for text in texts]
+            for texts in ([cell.text.translate(_DASHES) for cell in line.cells] for line in lines)
+        ]
+        # One account of several may have a currency without cents.
+        last_texts = [texts[-1] for texts in texts_by_line]
+        with_cents = sum(bool(_AMOUNT.search(text)) for text in last_texts)
+        without_cents = sum(bool(_WHOLE_NUMBER.fullmatch(text)) for text in last_texts)
+        has_cents = without_cents <= with_cents and any(
+            _AMOUNT.search(text) for texts in texts_by_line for text in texts
+        )
         self._amount_pattern = _AMOUNT if has_cents else _WHOLE_AMOUNT
         scanned_lines = [self._scan_line(line) for line in lines]
         _mark_text_first(scanned_lines)
@@ -384,7 +396,7 @@ class _Auditor:
                 # The second line of a description begins right of the dates.
                 if (name := _find_account_name(line)) and (not rows or self._is_left(line)):
                     account, heading = name, heading if name == account else ""
-                if self._is_direction_heading(position):
+                if line.is_total or self._is_direction_heading(position):
                     heading = line.text
                 sums += self._read_sums(position, account, len(rows))
             elif (kind := _classify_sum(line.text)) in ("opening", "closing", "carried") and len(line.amounts) == 1:
@@ -395,7 +407,7 @@ class _Auditor:
                     (
                         other.dates
                         for other in reversed(self._lines[:position])
-                        if other.is_dated and (other.is_row or self._is_lone_date(other))
+                        if other.is_dated and (other.is_row or other.is_total or self._is_lone_date(other))
                     ),
                     [],
                 )
@@ -445,7 +457,8 @@ class _Auditor:
         for match in self._amount_pattern.finditer(masked):
             mark, end = _read_mark(match, masked)
             digits = re.sub(r"\D", "", match["digits"])
-            value = Decimal(digits) / 100 if self._amount_pattern is _AMOUNT else Decimal(digits)
+            has_cents = self._amount_pattern is _AMOUNT or match["cents"]
+            value = Decimal(digits) / 100 if has_cents else Decimal(digits)
             scanned.amounts.append(PrintedAmount(value, mark, enclose(match.start(), end)))
             taken.append((match.start(), end))
         scanned.words += (
@@ -517,6 +530,8 @@ class _Auditor:
                 abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in self._date_edges
             )
         self._drop_rows_beside_labels()
+        if self._has_marked_totals():
+            return
         for position, line in enumerate(self._lines):
             if line.is_row or line.dates or not line.amounts or not self._is_in_columns(line):
                 continue
@@ -537,6 +552,19 @@ class _Auditor:
         if len(pairs) > _MAX_UNTOLD_PAIRS and not has_undated:
             for above, row in pairs:
                 row.is_row = bool(row.dates) or not (above.dates or not above.is_row) or _continues_balance(above, row)
+
+    def _has_marked_totals(self) -> bool:
+        """Mark the lines with a mark as totals if each is made by the lines without one below it."""
+        after_head = dropwhile(lambda line: not line.is_row, self._lines)
+        amounts = [(line, amount) for line in after_head if self._is_in_columns(line) for amount in line.amounts]
+        rest = Decimal(0)
+        for _, amount in amounts:
+            if bool(amount.mark) != (rest == 0):
+                return False
+            rest = amount.value if amount.mark else rest - amount.value
+        for line, amount in amounts if not rest else ():
+            line.is_row, line.is_total = not amount.mark, bool(amount.mark)
+        return bool(amounts) and not rest
 
     def _drop_rows_beside_labels(self) -> None:
         """Unmark dates left of a summary, above or below the table: their lines have no text where rows have it."""
@@ -590,6 +618,9 @@ class _Auditor:
             )
         ):
             columns[columns.index(balance)] = balance._replace(role="balance")
+        # If the titles leave no column for the amounts, they belong to other columns.
+        if not any(each.role in ("debit", "credit", "amount", "") for each in columns):
+            columns = [each if each.role == "balance" else each._replace(role="") for each in columns]
         return tuple(columns)
 
     def _read_titles(self, position: int, ranges: Sequence[tuple[float, float]]) -> dict[tuple[float, float], _Title]:
@@ -638,6 +669,9 @@ class _Auditor:
             else 2 * has_word(text, "column", "value_date") + has_word(text, "column", "posting_date")
             for text in texts
         ]
+        if ranks[0] == ranks[1]:  # rows are printed in the order of their booking
+            first, second = (_is_in_order([line.dates[index] for line in dated]) for index in (0, 1))
+            return int(second and not first)
         return int(ranks[1] < ranks[0])
 
     # Headings and sums
@@ -718,6 +752,12 @@ class _Auditor:
         ]
         text = " ".join(between)
         return len(between) <= 2 and not has_word(text, "date", "due") and not has_word(text, "date", "statement")
+
+
+def _is_in_order(days: Sequence[PrintedDate]) -> bool:
+    """Return True if dates rise or fall in any order of day and month."""
+    keys = ([(day.year or 0, *day.order_parts(order)) for day in days] for order in ORDERS[:2])
+    return any(key in (sorted(key), sorted(key, reverse=True)) for key in keys)
 
 
 def _continues_balance(above: _ScannedLine, below: _ScannedLine) -> bool:

@@ -18,6 +18,7 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from evalkit.core.document_cache import cache_document_text
+from evalkit.core.grouping import group_pairs
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, enclose_boxes
 from evalkit.statements.bank_vocabulary import match_at_line_start
@@ -190,7 +191,9 @@ class _StatementParser:
             "closing": sum_labels.closing,
             **{key: (total.label,) for key, total in self._totals.items()},
         }
-        self._title_words_by_column = {column.name: set(column.title.casefold().split()) for column in template.columns}
+        self._title_words_by_column = group_pairs(
+            (column.name, word) for column in template.columns for word in column.title.casefold().split()
+        )
 
     def consume_line(self, line: TextLine, line_in_region: TextLine | None, lines_below: Sequence[TextLine]) -> None:
         """Read one line of a page.
@@ -205,7 +208,11 @@ class _StatementParser:
         self._top = line.box[1]
         self._lines_below = lines_below
         row = TableRow(self._template, line_in_region or line)
-        if self._is_table_header(row) or self._consume_account_heading(row) or self._consume_section_heading(row):
+        if (
+            self._is_table_header(row)
+            or self._consume_account_heading(row)
+            or self._consume_section_heading(row, is_in_region=line_in_region is not None)
+        ):
             self._line_above = line
             self._has_table_ended = self._has_table_ended and line_in_region is None
             return
@@ -277,7 +284,7 @@ class _StatementParser:
     def _is_table_header(self, row: TableRow) -> bool:
         return all(
             column_name is not None
-            and self._title_words_by_column[column_name].issuperset(word.text.casefold() for word in words)
+            and {word.text.casefold() for word in words} <= set(self._title_words_by_column.get(column_name, ()))
             for column_name, words in row.words_by_column.items()
         )
 
@@ -293,13 +300,23 @@ class _StatementParser:
             self._account, self._section, self._direction, self._last_day = account, "", None, None
         return True
 
-    def _consume_section_heading(self, row: TableRow) -> bool:
+    def _consume_section_heading(self, row: TableRow, *, is_in_region: bool) -> bool:
+        """Read a heading that sets the direction; it may print the total of the rows below, and their date."""
+        text = row.description if row.partial_date else row.line.text
         sections = self._template.rows.section
-        section = next((section for section in sections if match_at_line_start(section.heading, row.line.text)), None)
-        if section is None or row.partial_date or self._has_trailing_amount(row.line):
+        section = next((section for section in sections if match_at_line_start(section.heading, text)), None)
+        day = row.partial_date or self._last_day
+        total = row.amounts_by_column.get("amount") if is_in_region and self._template.rows.date_once and day else None
+        if section is None or (total is None and (row.partial_date or self._has_trailing_amount(row.line))):
             return False
         self._finish_open_transaction()
-        self._section, self._direction = _strip_continued_suffix(row.line.text), section.direction
+        self._section, self._direction = _strip_continued_suffix(text), section.direction
+        if total and day:
+            self._is_inside_region, self._last_day = True, day
+            self._section = f"{row.description} {day.month:02}-{day.day:02}"
+            self._add_printed_sums(
+                [LabelledAmount(f"{section.direction}s", row.description, total, row.line.page_box)], row.line
+            )
         return True
 
     def _consume_printed_sum(self, row: TableRow) -> bool:

@@ -115,6 +115,8 @@ _SIGN_CONVENTIONS: tuple[tuple[AmountRules, float, float], ...] = (
     (_DEBT_MARKS.model_copy(update={"unmarked": "section"}), -0.1, 0.25),
     (AmountRules(unmarked="balance"), 0.05, 0.05),
 )
+#: Score of the usual meaning of balances without a mark; more than of the usual order of columns.
+_BALANCE_WEIGHT = 0.2
 _SIDES: tuple[ColumnName, ColumnName] = ("debit", "credit")
 #: Score if all descriptions name the direction in which they are read.
 _WORDING_WEIGHT = 0.4
@@ -265,7 +267,7 @@ def _generate_amount_rules(
         yield (
             amount_rules.model_copy(update={**number_format, "balance": balance}),
             (owed_prior if is_owed else held_prior)
-            - (0.1 if balance != usual_balance else 0)
+            - (_BALANCE_WEIGHT if balance != usual_balance else 0)
             + (_TITLE_WEIGHT if amount_rules.unmarked == title_direction else 0)
             + (
                 _REVERSAL_WEIGHT
@@ -439,7 +441,7 @@ def _build_scored_drafts(
 def _finish_draft(applied_template: AppliedTemplate, layout: LayoutSurvey) -> AppliedTemplate:
     """Return the reading with its directions' proofs, and with sums of any label.
 
-    A person's decision is kept. Labels by value count only if the directions are proven without them.
+    A person's decision is kept.
     """
     template = applied_template.template
     if "person" in template.amounts.sign_proof:
@@ -447,12 +449,15 @@ def _finish_draft(applied_template: AppliedTemplate, layout: LayoutSurvey) -> Ap
     sign_proof = DirectionEvidence(applied_template, layout.kind_evidence).list_proofs()
     amount_rules = template.amounts.model_copy(update={"sign_proof": sign_proof})
     template = template.model_copy(update={"amounts": amount_rules})
-    labels = derive_sum_labels_by_value(layout, applied_template.statement, template)
+    labels = derive_sum_labels_by_value(layout, applied_template.statement, template, is_proven=bool(sign_proof))
     by_value = applied_template.apply_other_template(template.model_copy(update={"reconciliation": labels}))
     names = {check.name for check in by_value.sum_checks}
     is_whole = "closing_balance" in names or {"deposits", "withdrawals"} <= names
-    is_better = by_value.has_all_sums_met and count_met_sums(by_value) > count_met_sums(applied_template)
-    return by_value if sign_proof and is_whole and is_better else replace(applied_template, template=template)
+    if not (is_whole and by_value.has_all_sums_met and count_met_sums(by_value) > count_met_sums(applied_template)):
+        return replace(applied_template, template=template)
+    sign_proof = sign_proof or DirectionEvidence(by_value, layout.kind_evidence).list_proofs()
+    amount_rules = amount_rules.model_copy(update={"sign_proof": sign_proof})
+    return replace(by_value, template=by_value.template.model_copy(update={"amounts": amount_rules}))
 
 
 def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> float:
@@ -472,6 +477,9 @@ def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> f
         for check in reconciliation.checks
         if check.name not in ("running_balance", "repeated_rows")
     )
+    labels = applied_template.template.reconciliation
+    if derive_sum_labels_by_value(layout, statement, applied_template.template, is_proven=False) != labels:
+        score += _SUM_WEIGHT
     open_count = sum(row.is_year_open for row in statement.transactions)
     score -= _LEFTOVER_PENALTY * (len(statement.left_over) + len(statement.outside) + open_count)
     return score + (_WORDING_WEIGHT * evidence.word_score + _HEADING_WEIGHT * evidence.heading_score)

@@ -10,7 +10,7 @@ from itertools import islice, pairwise, product, takewhile
 from typing import Literal
 
 from evalkit.documents.bundle import Box
-from evalkit.statements.amounts import find_currency_codes
+from evalkit.statements.amounts import MINUS_MARKS, find_currency_codes, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start, strip_accents
 from evalkit.statements.layout_survey import (
     AlignedColumn,
@@ -23,6 +23,7 @@ from evalkit.statements.statement_parser import ParsedStatement
 from evalkit.statements.statement_template import (
     Column,
     ColumnName,
+    Direction,
     PageKind,
     PrintedSumLabels,
     Region,
@@ -30,7 +31,6 @@ from evalkit.statements.statement_template import (
     StatementTemplate,
     TotalLabel,
 )
-from evalkit.statements.table_row import find_labelled_amounts
 from evalkit.statements.text_lines import TextLine
 
 #: Space left beside a column's outermost words, so that longer words fit too, in page widths.
@@ -204,33 +204,28 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
 
 
 def derive_sum_labels_by_value(
-    layout: LayoutSurvey, statement: ParsedStatement, template: StatementTemplate
+    layout: LayoutSurvey, statement: ParsedStatement, template: StatementTemplate, *, is_proven: bool
 ) -> PrintedSumLabels:
     """Add labels of sums whose amounts are those that the rows make.
 
-    An opening and a closing balance are two amounts that differ by all rows. Kinds that have a label keep theirs.
+    An opening and a closing balance are two amounts that differ by all rows; unless the directions are proven
+    (``is_proven``), the first is above the rows and the other below. Kinds that have a label keep theirs.
     """
     labels, rules, rows = template.reconciliation, template.amounts, statement.transactions
     if template.rows.accounts or len(rows) < _MIN_ROWS_OF_SUMS:
         return labels
-    printed = {
-        build_pattern_with_any_numbers(labelled.label): labelled.amount
-        for lines in layout.lines_by_page
-        for position, line in enumerate(lines)
-        if not (layout.is_row_start(line) or layout.is_header_line(line) or layout.is_sum_line(line))
-        for labelled in find_labelled_amounts(
-            line, lines[position + 1 :], {"any": (r"[^\W\d_]{2}",)}, rules.decimal, cents_optional=rules.whole
-        )
-    }
     is_owed, change = rules.balance == "owed", sum((row.amount for row in rows), Decimal(0))
-    balances = [
-        (label, amount.compute_signed_balance(is_debt_if_unmarked=is_owed)) for label, amount in printed.items()
-    ]
+    printed = layout.amounts_of_any_label
     starts, ends = (
-        [("", printed_sum.value) for printed_sum in statement.sums if printed_sum.kind == kind] or balances
+        [("", printed_sum.value) for printed_sum in statement.sums if printed_sum.kind == kind]
+        or [
+            (placed.label, placed.amount.compute_signed_balance(is_debt_if_unmarked=is_owed))
+            for placed in printed
+            if is_proven or (placed.is_above_rows if kind == "opening" else placed.is_below_rows)
+        ]
         for kind in ("opening", "closing")
     )
-    pairs = ((a, b) for (a, start), (b, end) in product(starts, ends) if a != b and end - start == change)
+    pairs = ((a, b) for (a, start), (b, end) in product(starts, ends) if (a or b) and end - start == change)
     opening, closing = next(pairs, ("", "")) if change else ("", "")
     incoming = sum((row.amount for row in rows if row.amount > 0), Decimal(0))
     named = {total.of for total in labels.total}
@@ -246,7 +241,7 @@ def derive_sum_labels_by_value(
             *(
                 TotalLabel(label=label, of=kind)
                 for kind, value in totals
-                for label, amount in printed.items()
+                for label, amount, *_ in printed
                 if not named & {kind, "columns"} and amount.magnitude == value != 0 and label not in (opening, closing)
             ),
         ),
@@ -292,7 +287,10 @@ def _is_apart(layout: LayoutSurvey, lines: Sequence[TextLine], position: int) ->
 
 def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
     """Find the headings that say if the amounts below are deposits or withdrawals."""
-    section_by_heading: dict[str, SectionHeading] = {}
+    section_by_heading = {
+        label: SectionHeading(heading=build_pattern_with_any_numbers(label), direction=direction)
+        for label, direction in _find_group_totals(layout)
+    }
     vocabulary, kind = load_bank_vocabulary(), layout.kind_evidence.kind
     heading_patterns: tuple[tuple[str, Literal["deposit", "withdrawal"]], ...] = (
         ((kind and kind.deposits) or vocabulary.deposits_heading, "deposit"),
@@ -321,6 +319,26 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
                 heading = SectionHeading(heading=build_pattern_with_any_numbers(line.text), direction=direction)
                 section_by_heading.setdefault(line.text, heading)
     return tuple(section_by_heading.values())
+
+
+def _find_group_totals(layout: LayoutSurvey) -> list[tuple[str, Direction]]:
+    """Find labels of totals that are printed above their rows: totals have marks, and rows have none.
+
+    None unless every amount of the table is a total or a part of the last one.
+    """
+    totals: list[tuple[str, Direction]] = []
+    rest = Decimal(0)
+    amounts = layout.amount_columns[-1].dates_or_amounts
+    for placed in sorted(amounts, key=lambda placed: (placed.line.page_number, placed.line.deskewed_center_y)):
+        amount = parse_amount(placed.text, layout.decimal_separator, cents_optional=layout.cents_optional)
+        if amount is None or (amount.sign_mark is None) == (rest == 0):
+            return []
+        if amount.sign_mark:
+            other_words = {*placed.words, *(word for day in find_line_dates(placed.line) for word in day.words)}
+            label = " ".join(word.text for word in placed.line.words if word not in other_words)
+            totals.append((label, "withdrawal" if amount.sign_mark in MINUS_MARKS else "deposit"))
+        rest = amount.magnitude if amount.sign_mark else rest - amount.magnitude
+    return [] if rest or len(set(totals)) == len(totals) else totals
 
 
 def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:

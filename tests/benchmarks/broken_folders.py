@@ -165,7 +165,8 @@ def _use_backup(command: str, root: Path, workspace: Path, strike: Any, out: io.
     if status := _run_program("backup", str(backups), "--output", str(root)):
         return status, None
     if command == "backup":
-        return 0, sorted(path.name for path in backups.rglob("*.json"))
+        (stored,) = map(_digest, backups.glob("*/files"))
+        return 0, all(stored.get(name) == digest for name, digest in _digest(root).items() if name.endswith(".json"))
     strike()
     if status := _run_program("restore", str(backups), "--output", str(restored)):
         return status, None

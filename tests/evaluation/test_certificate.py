@@ -21,7 +21,6 @@ from evalkit.evaluation.certificate import (
     AuditHistory,
     BettingProcess,
     compute_certificates,
-    compute_error_bound,
     count_more_audits_needed,
     open_answers_for_purge,
     record_certificate_changes,
@@ -42,6 +41,10 @@ def build_history(probabilities, wrong_positions=()) -> AuditHistory:
     is_wrong = np.zeros(len(probabilities), dtype=bool)
     is_wrong[list(wrong_positions)] = True
     return AuditHistory(np.asarray(probabilities, dtype=float), is_wrong)
+
+
+def compute_error_bound(history: AuditHistory, *, confidence=0.95, noticed_share=1.0) -> float:
+    return BettingProcess(history, noticed_share).compute_error_bound(confidence)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

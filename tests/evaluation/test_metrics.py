@@ -55,17 +55,15 @@ def split(rows):
 
 
 @settings(max_examples=30)
-@given(pairs, st.randoms())
-def test_documents_are_counted_as_scikit_learn_does(rows, random):
+@given(pairs)
+def test_documents_are_counted_as_scikit_learn_does(rows):
     truth, predicted = split(rows)
-    weights = [random.choice([1, 5, 20]) for _ in rows]
-    for weight in (None, weights):
-        counts = sklearn_metrics.confusion_matrix(truth, predicted, labels=TYPES, sample_weight=weight)
-        assert np.array_equal(tabulate_confusion(truth, predicted, TYPES, weight)[TYPES].to_numpy(), counts)
-        theirs = sklearn_metrics.accuracy_score(truth, predicted, sample_weight=weight)
-        assert compute_accuracy(truth, predicted, weight) == pytest.approx(theirs, abs=1e-9)
-        theirs = sklearn_metrics.f1_score(truth, predicted, average="macro", sample_weight=weight, zero_division=0)
-        assert compute_macro_f1(truth, predicted, weight) == pytest.approx(theirs, abs=1e-9)
+    counts = sklearn_metrics.confusion_matrix(truth, predicted, labels=TYPES)
+    assert np.array_equal(tabulate_confusion(truth, predicted, TYPES)[TYPES].to_numpy(), counts)
+    theirs = sklearn_metrics.accuracy_score(truth, predicted)
+    assert compute_accuracy(truth, predicted) == pytest.approx(theirs, abs=1e-9)
+    theirs = sklearn_metrics.f1_score(truth, predicted, average="macro", zero_division=0)
+    assert compute_macro_f1(truth, predicted) == pytest.approx(theirs, abs=1e-9)
 
 
 @settings(max_examples=40)
@@ -116,7 +114,7 @@ def test_an_unknown_truth_is_not_matched_by_an_unknown_answer():
     [compute_accuracy, compute_macro_f1, lambda a, b: tabulate_confusion(a, b, TYPES)],
 )
 def test_lists_of_different_length_are_refused(function):
-    with pytest.raises(ValueError, match="one answer for each truth"):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         function(["Note"], [])
 
 

@@ -11,6 +11,7 @@ from statements.conftest import BuildStatement
 from statements.drawn import SHAPES, draw
 from statements.faults import AT, FAULTS, Fault, plant_into_template
 from statements.measuring import bundle_of
+from statements.plain_pages import build_from_lines, row
 
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
@@ -45,3 +46,26 @@ def test_the_banks_next_month_raises_no_alarm(name: str, build_statement: BuildS
     template = build_statement(name, 1).build.template
     reading = AppliedTemplate.create(template, bundle_of(draw(name, 1, 1), tmp_path))
     assert found(reading, "layout_geometry") == found(reading, "semantic_financial") == []
+
+
+@pytest.mark.parametrize(("closing", "is_passed"), [("130.50", True), ("130.40", False)])
+def test_rows_that_close_need_no_other_lines(closing: str, is_passed: bool, tmp_path: Path) -> None:
+    lines = [
+        "Pebble Bank current account", [(50.0, "Opening balance"), (300.0, "100.00")], "",
+        [(50.0, "Date"), (130.0, "Details"), (455.0, "Debit"), (533.0, "Credit")],
+        row("02/13/2024", "RENT", "12.00", ""), row("02/15/2024", "SALARY", "", "50.00"), row("", "of which tax", "", "1.20"),
+        row("02/24/2024", "SHOP", "7.50", ""), "", [(50.0, "Closing balance"), (300.0, closing)],
+    ]  # fmt: skip
+    applied = build_from_lines(lines, tmp_path)
+    report = review_by_rules(applied, "semantic_financial", reviewer_id="1", reviewed_at=AT)
+    assert report.is_passed is is_passed, report.issues
+
+
+def test_a_minimum_payment_is_no_closing_balance(tmp_path: Path) -> None:
+    lines = [
+        "Regalia Credit Card", [(50.0, "Opening balance"), (300.0, "100.00")], [(50.0, "Closing balance"), (300.0, "140.00")],
+        [(50.0, "Minimum amount due"), (300.0, "7.00")], "", [(50.0, "Date"), (130.0, "Details"), (510.0, "Amount")],
+        row("02/13/2024", "SHOP", "50.00"), row("02/15/2024", "PAYMENT", "20.00 CR"), row("02/24/2024", "SHOP", "10.00"),
+    ]  # fmt: skip
+    applied = build_from_lines(lines, tmp_path)
+    assert review_by_rules(applied, "semantic_financial", reviewer_id="1", reviewed_at=AT).is_passed

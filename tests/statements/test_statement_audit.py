@@ -59,6 +59,34 @@ Date        Entry                Amount
             RETURN                50.00-
 21 Apr      TOLL                   3.00
 """, "+-+"),
+    "balances against a title": ("""Example Bank   Current account
+Statement date 30 April 2024
+Date        Description     Paid out   Paid out   Balance
+                                                   100.00
+02 Apr      SHOP A            12.00                 88.00
+05 Apr      SALARY                       50.00     138.00
+14 Apr      SHOP C             7.50                130.50
+17 Apr      SHOP D             2.50                128.00
+""", "-+--"),
+    "a side of whose rows some have a balance": ("""Example Bank   Current account
+Statement date 30 April 2024
+Date        Description       Wumf       Zorg      Balance
+01 Apr      RENT              10.00                100.00
+02 Apr      SHOP A            12.00                 88.00
+05 Apr      SALARY                       50.00     138.00
+14 Apr      SHOP C             7.50
+15 Apr      SHOP C             1.50                129.00
+17 Apr      SHOP D             2.50                126.50
+""", "--+---"),
+    "amounts above and below the rows, of any label": ("""Example Bank   Current account
+Statement date 30 April 2024
+Zorvik                                   100.00
+Date        Description       Wumf       Zorg
+02 Apr      SHOP A            12.00
+05 Apr      SALARY                       50.00
+14 Apr      SHOP C             7.50
+Dorvik                                   130.50
+""", "-+-"),
     "headings": ("""Example Card   Credit card
 Statement date 30 April 2024
 Payments
@@ -315,3 +343,27 @@ def test_daily_balances_are_no_closing_balance() -> None:
     head = "".join(f"0{day}.01.24  POS        20.00\n" for day in range(1, 6))
     assert [each.kind for each in audit(f"{head}Ending balance   50.00\n").sums] == ["closing"]
     assert [each.kind for each in audit(f"{head}Daily ending balance   50.00\n").sums] == ["other"]
+
+
+def test_one_of_two_currencies_may_have_no_cents() -> None:
+    rows = audit("""Example Bank
+JPY account 0001234
+Date        Description               Amount     Balance
+02/04/2024  SHOP                       7,246     301,607
+04/04/2024  PAY                       66,827     368,434
+06/04/2024  ATM                          500     367,934
+USD account 0001235
+Date        Description               Amount     Balance
+06/04/2024  SCHOOL                    216.37    4,515.65
+""").rows
+    assert [str(row.amounts[0].value) for row in rows] == ["7246", "66827", "500", "216.37"]
+
+
+def test_a_reference_title_hides_no_only_amounts() -> None:
+    found = audit("""Example Bank
+Date        Description      Document Value     Saldo
+02/04/2024  SHOP                      10.00      90.00
+04/04/2024  PAY                       20.00     110.00
+""")
+    movements = map(found.find_movement, found.rows)
+    assert [movement and movement.value for movement in movements] == [Decimal(10), Decimal(20)]

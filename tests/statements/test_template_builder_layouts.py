@@ -9,7 +9,12 @@ import pytest
 
 from evalkit.documents.readers import read_document
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.audit_comparison import find_unused_sums
+from evalkit.statements.audit_comparison import (
+    find_missed_rows,
+    find_unused_sums,
+    find_wrong_dates,
+    find_wrong_directions,
+)
 from evalkit.statements.template_builder import build_draft_template
 
 Cells = list[tuple[float, str]]
@@ -348,6 +353,76 @@ def test_sums_are_found_by_amounts_whatever_their_labels(tmp_path: Path) -> None
     assert [(check.name, check.is_met) for check in checks] == [("closing_balance", True)]
     lines[2] = labelled("Dorvik plank", "441.00")
     assert drawn(tmp_path, lines).reconciliation.checks == ()
+
+
+def test_balances_around_the_rows_choose_the_columns(tmp_path: Path) -> None:
+    lines: list[str | Cells] = [
+        "Pebble Bank current account", labelled("Zorvik plank", "500.00"), "",
+        [(50, "Tirm"), (110, "Wexel"), (-400, "Orrin"), (-480, "Ulmet")],
+        row("01/15/2024", "TAVERN", (-480, "80.00")), row("01/18/2024", "BAKERY", (-480, "20.00")),
+        row("01/24/2024", "SALARY", (-400, "40.00")), "", labelled("Dorvik plank", "440.00"),
+    ]  # fmt: skip
+    applied = drawn(tmp_path, lines)
+    assert [str(transaction.amount) for transaction in applied.statement.transactions] == ["-80.00", "-20.00", "40.00"]
+    assert applied.is_closed
+    assert "balances" in applied.template.amounts.sign_proof
+
+
+def test_columns_of_text_are_told_apart_without_words(tmp_path: Path) -> None:
+    head: Cells = [(50, "Tirm"), (130, "Quib"), (180, "Wexel"), (-400, "Ilk"), (-560, "Orrin")]
+    rows: list[str | Cells] = [
+        [(50, day), (130, code), (180, text), (-400, points), (-560, amount)]
+        for day, code, text, points, amount in (
+            ("01/15/2024", "VIS", "TAVERN", "8", "-80.00"), ("01/18/2024", "SO", "LANDLORD", "2", "-20.00"),
+            ("01/24/2024", "BP", "SALARY", "14", "40.00"),
+        )
+    ]  # fmt: skip
+    head_again: list[str | Cells] = [head, [(50, "01/26/2024"), (130, "VIS"), (180, "BAKERY"), (-560, "-4.00")]]
+    transactions = drawn(tmp_path, [head, *rows, "", *head_again]).statement.transactions
+    assert [each.description for each in transactions] == ["TAVERN", "LANDLORD", "SALARY", "BAKERY"]
+
+
+def test_rows_may_lie_below_a_second_header_with_more_columns(tmp_path: Path) -> None:
+    head: Cells = [(50, "Date"), (130, "Details"), (-450, "Points"), (-560, "Amount")]
+    abroad: Cells = [(50, "Date"), (130, "Details"), (-370, "Currency"), (-450, "Points"), (-560, "Amount")]
+    rows: list[Cells] = [
+        [(50, f"0{day}/01/2024"), (130, "SHOP"), (-450, str(day)), (-560, f"{day}0.00")] for day in range(3, 8)
+    ]
+    rows_abroad = [[*cells[:2], (-370.0, f"USD {number}.50"), *cells[2:]] for number, cells in enumerate(rows, 7)]
+    transactions = drawn(tmp_path, [head, *rows, "", "International", abroad, *rows_abroad]).statement.transactions
+    assert [(each.description, str(abs(each.amount))) for each in transactions] == 2 * [
+        ("SHOP", f"{day}0.00") for day in range(3, 8)
+    ]
+
+
+#: The day's totals stand above its rows, and only they have a mark.
+DAYS_WITH_TOTALS: list[str | Cells] = [
+    "Pebble Bank account", "Extrato 01/03/2024 a 31/03/2024", labelled("Saldo inicial", "100.00"), labelled("Saldo final", "129.00"), "",
+    row("04/03/2024", "Total de entradas", (-560, "+50.00")), [(130, "Salary"), (-560, "30.00")], [(130, "Refund"), (-560, "20.00")],
+    [(130, "Total de saidas"), (-560, "-7.00")], [(130, "Baker"), (-560, "7.00")],
+    row("09/03/2024", "Total de saidas", (-560, "-14.00")), [(130, "Tavern"), (-560, "9.00")], [(130, "Grocer"), (-560, "5.00")],
+]  # fmt: skip
+
+
+def test_totals_above_their_rows_are_no_rows(tmp_path: Path) -> None:
+    applied = drawn(tmp_path, DAYS_WITH_TOTALS)
+    rows = [(each.date[-2:], each.description, str(each.amount)) for each in applied.statement.transactions]
+    assert rows == [
+        ("04", "Salary", "30.00"), ("04", "Refund", "20.00"), ("04", "Baker", "-7.00"), ("09", "Tavern", "-9.00"),
+        ("09", "Grocer", "-5.00"),
+    ]  # fmt: skip
+    assert applied.is_closed
+    assert [check.name for check in applied.sum_checks].count("section_total") == 3
+    assert not [*find_missed_rows(applied), *find_wrong_directions(applied), *find_wrong_dates(applied)]
+
+
+def test_amounts_without_cents_may_have_points(tmp_path: Path) -> None:
+    lines: list[str | Cells] = [
+        "Pebble Bank account", "", _SIDES, row("01/15/2024", "TAVERN", (-400, "80.000"), (-560, "1.420.000")),
+        row("01/24/2024", "SALARY", (-480, "4.000"), (-560, "1.424.000")),
+    ]  # fmt: skip
+    amounts = [int(transaction.amount) for transaction in drawn(tmp_path, lines).statement.transactions]
+    assert amounts == [-80000, 4000]
 
 
 def test_currencies_above_tables_head_accounts(tmp_path: Path) -> None:

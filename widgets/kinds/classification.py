@@ -89,13 +89,6 @@ class ClassificationController(CaseController):
         self.panel.context = render_issue_context(self.case.get_issue_context(target_id), self.screen.render_cut_out)
 
     @override
-    def mark_target_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
-        context = self.case.get_issue_context(target_id)
-        issue_page = context.page_found or context.issue.page
-        is_elsewhere = issue_page not in (None, page) and 1 <= (issue_page or 0) <= self.case.packet.total_pages
-        return draft if is_elsewhere else draft.show_issue_and_mark_seen(target_id)
-
-    @override
     def build_ribbon_segments(self) -> list[dict[str, Any]]:
         confidence_by_segment = {} if self.case.is_blind else _index_confidence(self.case.packet.segments)
         return [

@@ -91,9 +91,6 @@ class CaseController(Protocol):
     def open_target(self, target_id: str) -> None:
         """Show the details of the target that was just selected in the panel."""
 
-    def mark_target_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
-        """Return the draft with a page, and the target painted with it, recorded as seen."""
-
     def answer_issue(self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None) -> Draft:
         """Return the draft with a verdict and its effect; None takes both back."""
         return self.draft.set_issue_verdict(issue_id, verdict)

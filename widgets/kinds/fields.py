@@ -55,10 +55,6 @@ class FieldsController(CaseController):
         return self.case.locate_target(target_id)
 
     @override
-    def mark_target_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
-        return self.case.mark_target_and_page_seen(draft, target_id, page)
-
-    @override
     def build_ribbon_segments(self) -> list[dict[str, Any]]:
         return build_form_ribbon(self.case)
 

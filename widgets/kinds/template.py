@@ -88,10 +88,6 @@ class TemplateController(CaseController):
         return self.case.locate_target(target_id, self.draft)
 
     @override
-    def mark_target_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
-        return self.case.mark_target_and_page_seen(draft, target_id, page)
-
-    @override
     def build_ribbon_segments(self) -> list[dict[str, Any]]:
         return build_region_ribbon(self.case, self.draft)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalkit.classification.schema import DocumentType
-from evalkit.core.grouping import group_by
+from evalkit.core.grouping import group_by, split_into_runs
 from evalkit.document_types import FIVE_TYPES
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
 from evalkit.documents.furniture import find_stamp_line_indices
@@ -101,14 +101,10 @@ def _build_training_input_error(location: str, problem: str) -> UsageError:
 
 def build_pages_from_text(text: str) -> tuple[Page, ...]:
     """Build pages from a text, as if read from a file without layout."""
-    pages: list[list[str]] = [[]]
-    for line in text.split("\n"):
-        if not line.strip():
-            continue
-        if pages[-1] and sum(map(len, pages[-1])) + len(line) > PAGE_LENGTH:
-            pages.append([])
-        pages[-1].append(line)
-    return tuple(_build_page(number, lines) for number, lines in enumerate(pages, 1))
+    pages = split_into_runs(
+        filter(str.strip, text.split("\n")), lambda page, line: sum(map(len, page)) + len(line) <= PAGE_LENGTH
+    )
+    return tuple(_build_page(number, lines) for number, lines in enumerate(pages or [[]], 1))
 
 
 def _build_page(number: int, lines: Sequence[str]) -> Page:

@@ -189,10 +189,9 @@ class SiteTrainingSet:
         rows = [row for row in self._act_rows if is_learned[row.document_number]]
         if not rows:
             return dict(self.base.act_adjustments)
-        scores = np.array([[*row.scores, 1.0] for row in rows])
         added = _fit_added_weights(
             np.array([row.logits for row in rows]),
-            scores,
+            np.array([[*row.scores, 1.0] for row in rows]),
             self.true_types[[row.document_number for row in rows]],
             _RIDGE_ACTS,
         )
@@ -293,9 +292,8 @@ class SiteTrainingSet:
         for part in sorted(set(parts)):
             is_part = np.array([other == part for other in parts])
             is_kept = is_learned & ~is_part & ~np.isin(groups, groups[is_part])
-            indices = np.flatnonzero(is_part).tolist()
             sums[is_part], odds[is_part] = self.compute_log_odds(
-                self.fit(is_kept), self.count_letterheads(is_kept), indices
+                self.fit(is_kept), self.count_letterheads(is_kept), np.flatnonzero(is_part).tolist()
             )
         return sums, odds
 
@@ -345,8 +343,7 @@ class SiteTrainingSet:
             fit = np.log(probabilities[np.arange(len(true_types)), true_types] + 1e-300).sum()
             return float(((log_temperature - shipped) / _TEMPERATURE_DEVIATION) ** 2 / 2 - fit)
 
-        bounds = (0.0, math.log(MAX_TEMPERATURE))
-        return math.exp(minimize_scalar(compute_loss, bounds=bounds, method="bounded").x)
+        return math.exp(minimize_scalar(compute_loss, bounds=(0.0, math.log(MAX_TEMPERATURE)), method="bounded").x)
 
 
 def _collect_person_names(documents: Iterable[SiteDocument]) -> frozenset[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
-from evalkit.documents.attachments import is_attachment_path
+from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.input_format import InputFormat, Reader, ReaderOptions
 from evalkit.documents.language import add_page_languages
@@ -53,7 +53,7 @@ def read_document(
     # Content of no known format is given to the PDF reader, whose error says so.
     input_format = find_input_format(content, path.name) or FORMATS["pdf"]
     pages, is_repaired, converted_pdf = input_format.create_reader(options).read_pages(content, path.name)
-    is_attached = is_attachment_path(path) or find_mail_path(path) is not None
+    is_attached = get_source_folder(path) != path.parent or find_mail_path(path) is not None
     shown_pdf = content if converted_pdf is None and is_attached else converted_pdf
     if shown_pdf is not None:
         on_shown_pdf(shown_pdf)
@@ -75,10 +75,9 @@ def find_input_format(content: bytes, name: str) -> InputFormat | None:
 
     The ending counts only for text: what arrives as ``report.pdf`` and is a web page is a failed download.
     """
-    endings_of_others = tuple(
-        suffix for row in FORMATS.values() for suffix in row.suffixes if not row.has_weak_signature
+    is_named_as_other = name.lower().endswith(
+        tuple(suffix for row in FORMATS.values() for suffix in row.suffixes if not row.has_weak_signature)
     )
-    is_named_as_other = name.lower().endswith(endings_of_others)
     return next(
         (
             row

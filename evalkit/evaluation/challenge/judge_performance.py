@@ -11,16 +11,15 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from evalkit.classification.orchestrator import ClassificationOutcome
 from evalkit.classification.v4_evidence_quality import PENALTY_BY_SEVERITY
 from evalkit.evaluation.challenge.mutated_answer import MutationOperator
+from evalkit.evaluation.error_ranking import compute_auroc
 from evalkit.evaluation.intervals import (
     BOOTSTRAP_REPEATS,
     BOOTSTRAP_SEED,
     Estimate,
-    RowNumbers,
     estimate_by_bootstrap,
     estimate_prevalence_from_imperfect_test,
     estimate_proportion,
@@ -168,20 +167,17 @@ def measure_judge(
 def _estimate_auroc(planted: Sequence[RoleJudgement], right: Sequence[RoleJudgement]) -> Estimate:
     """Estimate the area under the ROC curve with a bootstrap interval.
 
-    Source: Hanley and McNeil, Radiology 143 (1982): the area is the Mann-Whitney statistic per pair.
+    Source: Hanley and McNeil, Radiology 143 (1982), as scikit-learn computes it.
     """
     if not (planted and right):
         return Estimate(None, 0.0, 1.0, len(planted) + len(right), "bootstrap")
     suspicions = np.array([judgement.suspicion for judgement in (*planted, *right)])
-
-    def compute_auroc(row_numbers: RowNumbers) -> float:
-        is_planted = row_numbers < len(planted)
-        planted_count = int(is_planted.sum())
-        pair_count = planted_count * (len(row_numbers) - planted_count)
-        rank_sum = rankdata(suspicions[row_numbers])[is_planted].sum()
-        return float((rank_sum - planted_count * (planted_count + 1) / 2) / pair_count) if pair_count else math.nan
-
-    return estimate_by_bootstrap(compute_auroc, len(suspicions), seed=BOOTSTRAP_SEED, repeats=BOOTSTRAP_REPEATS)
+    return estimate_by_bootstrap(
+        lambda rows: compute_auroc(rows < len(planted), suspicions[rows], np.ones(len(rows))),
+        len(suspicions),
+        seed=BOOTSTRAP_SEED,
+        repeats=BOOTSTRAP_REPEATS,
+    )
 
 
 def _divide_by_detections(total: float | None, detection_rate: Estimate) -> Estimate:

@@ -204,13 +204,12 @@ def swap_segment_types(segment: Json, type_name: str) -> None:
 def _build_page(page_number: int, paragraphs: Sequence[str]) -> Page:
     height = 1 / (len(paragraphs) + 1)
     boxes = [(0.1, height * row_number, 0.9, height * (row_number + 1)) for row_number in range(len(paragraphs))]
-    block_types = tuple("paragraph" for _ in paragraphs)
     return Page(
         page_num=page_number,
         status=PageStatus.TEXT,
         text="\n".join(paragraphs),
         paragraphs=tuple(paragraphs),
-        layout_metadata=LayoutMetadata(block_types=block_types, has_tables=False),
+        layout_metadata=LayoutMetadata(block_types=tuple("paragraph" for _ in paragraphs), has_tables=False),
         blocks=tuple(Block(type="paragraph", text=text, box=box) for text, box in zip(paragraphs, boxes, strict=True)),
     )
 

@@ -38,8 +38,7 @@ def write_csv(content: ExportContent, target: Path | None) -> int:
         return len(rows)
     with replace_file_atomically(target) as temporary_path:
         create_private_file(temporary_path, text)
-        expected_rows = [format_cells(column_names, row) for row in rows]
-        require_same_rows(_read_csv(temporary_path), expected_rows, target.name)
+        require_same_rows(_read_csv(temporary_path), [format_cells(column_names, row) for row in rows], target.name)
     return len(rows)
 
 

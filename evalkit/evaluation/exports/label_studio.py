@@ -55,7 +55,7 @@ def write_label_studio_folder(content: ExportContent, target: Path) -> int:
             try:
                 tasks.append(_build_task(content, opinions, records, folder, target.name))
             except EvalkitError as error:
-                content.problems.append(f"{opinions.base_packet.case_id!r}: {error.message}")
+                content.problems.append(f"{opinions.base_packet.case_id!r}: {error}")
         create_private_file(folder / "tasks.json", json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
         config = _render_template(
             "label_studio.xml.j2",
@@ -75,11 +75,10 @@ def write_label_studio_folder(content: ExportContent, target: Path) -> int:
 def _render_template(name: str, **values: Any) -> str:
     from jinja2 import Environment, StrictUndefined  # imported late: few commands need it
 
-    environment = Environment(
-        undefined=StrictUndefined, autoescape=name.endswith(".xml.j2"), keep_trailing_newline=True
-    )
-    return environment.from_string((files("evalkit.evaluation") / "templates" / name).read_text("utf-8")).render(
-        **values
+    return (
+        Environment(undefined=StrictUndefined, autoescape=name.endswith(".xml.j2"), keep_trailing_newline=True)
+        .from_string((files("evalkit.evaluation") / "templates" / name).read_text("utf-8"))
+        .render(**values)
     )
 
 

@@ -74,8 +74,7 @@ def get_arrow_type(column: str) -> pa.DataType:
     import pyarrow as pa
 
     if column == "segments":
-        segment = [("start_page", pa.int64()), ("end_page", pa.int64()), ("type", pa.string())]
-        return pa.list_(pa.struct(segment))
+        return pa.list_(pa.struct([("start_page", pa.int64()), ("end_page", pa.int64()), ("type", pa.string())]))
     own_types = {"vouched": pa.list_(pa.string()), "reviewed_at": pa.timestamp("us", tz="UTC")}
     types: dict[str, pa.DataType] = {"Int64": pa.int64(), "Float64": pa.float64(), "bool": pa.bool_()}
     return own_types.get(column) or types.get(get_column_dtype(column), pa.string())

@@ -27,11 +27,6 @@ class TruthInBundle(NamedTuple):
     """By each of ``FACTS``: what the ground-truth table says beside the record."""
 
 
-def is_bundle_export(folder: Path) -> bool:
-    """Return True if a folder has Bundles of ``evalkit export --format fhir``."""
-    return (folder / BUNDLES_FOLDER).is_dir()
-
-
 def read_bundle_export(folder: Path, problems: list[str]) -> Iterator[TruthInBundle]:
     """Yield the ground truth in the Bundles of an export, sorted by file name.
 
@@ -41,9 +36,9 @@ def read_bundle_export(folder: Path, problems: list[str]) -> Iterator[TruthInBun
         try:
             truth = read_truth(json.loads(path.read_bytes()), path.name)
         except (OSError, ValueError):
-            problems.append(f"{path.name} cannot be read as JSON")
+            problems.append(f"{path.name} cannot be read as JSON. Export again.")
         except StoreError as error:
-            problems.append(error.message)
+            problems.append(str(error))
         else:
             if truth:
                 yield truth

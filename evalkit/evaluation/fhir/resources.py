@@ -263,8 +263,7 @@ class BundleBuilder:
 
     def _add_observation(self, form: ExtractedFields, name: str, status: str, issued: str) -> dict[str, str]:
         value, template_field = form.fields[name], get_template_field_or_plain_text(form, name)
-        entry_name = name.partition(".")[2]
-        coding = template_field.part_codings.get(entry_name, template_field.coding)
+        coding = template_field.part_codings.get(name.partition(".")[2], template_field.coding)
         local_code = {"system": terms.FIELD_SYSTEM, "code": f"{form.template}.{name.partition('.')[0]}"}
         label = _to_fhir_string(template_field.description)
         observation: dict[str, Any] = {
@@ -325,8 +324,7 @@ class BundleBuilder:
         tag = {"system": terms.RECORD_SYSTEM, "code": f"{self._sha256}.{topic}.{truth.revision}.{truth.reviewed_at}"}
         provenance["meta"] = {"tag": [tag, *([terms.TEST_DATA] if self._record.is_test_data else ())]}
         url = f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, tag['code'])}"
-        search = f"_tag={tag['system']}|{quote(tag['code'])}"
-        request = {"method": "POST", "url": "Provenance", "ifNoneExist": search}
+        request = {"method": "POST", "url": "Provenance", "ifNoneExist": f"_tag={tag['system']}|{quote(tag['code'])}"}
         self._entry_by_url[url] = {"fullUrl": url, "resource": provenance, "request": request}
 
     def _add_task(self, packet: SMEPacket) -> None:

@@ -224,10 +224,9 @@ class DaskCluster(Executor):
             self._large_file_slots if file_size >= _LARGE_FILE_BYTES else nullcontext()
         ):  # waited for before a large file is loaded into this machine's memory
             file_bytes = await asyncio.to_thread(read_source_file, path)
-            document_sha256 = hashlib.sha256(file_bytes).hexdigest()
             pending_read = self._run_on_worker(
                 "read",
-                document_sha256,
+                hashlib.sha256(file_bytes).hexdigest(),
                 read_with_limits,
                 self._reader_config,
                 path,
@@ -273,11 +272,10 @@ class DaskCluster(Executor):
         if self._client.status != "running":  # the client's tasks are lost, even if it reconnects
             raise self._record_loss("the connection to the scheduler was lost")
         # A key is never used twice, not even in two runs: Dask would take both tasks for the same.
-        task_key = f"{step_name}-{document_sha256[:12]}-{secrets.token_hex(4)}"
         future = self._client.submit(
             run_task,
             OpaquePayload((self._reader_config.ocr_engine, self._own_environment, function, *arguments)),
-            key=task_key,
+            key=f"{step_name}-{document_sha256[:12]}-{secrets.token_hex(4)}",
             pure=False,
         )
         pending_answer = asyncio.ensure_future(future.result())

@@ -253,9 +253,8 @@ async def await_read_result(
 
 def _add_timings(worker_result: WorkerReadResult, monotonic_start: float) -> BundleWithTimings:
     # The clocks of two machines differ, but agree on durations.
-    waiting_seconds = max(time.monotonic() - monotonic_start - worker_result.total_seconds, 0.0)
     seconds_by_step = {
-        "waiting": waiting_seconds,
+        "waiting": max(time.monotonic() - monotonic_start - worker_result.total_seconds, 0.0),
         "reading": worker_result.total_seconds - worker_result.ocr_seconds,
         "recognising": worker_result.ocr_seconds,
     }

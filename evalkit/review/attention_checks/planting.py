@@ -112,18 +112,17 @@ def plant_and_save_attention_check(
     patients = compute_patient_keys_by_page_range(
         faulty_answer, group_pages_by_person(bundle.pages), load_or_create_patient_salt(output_folder)
     )
-    shown_result = result.model_copy(
-        update={
-            "doc_id": case_id,
-            "classification": attach_patient_keys(faulty_answer, patients),
-            "issues": issues,
-            "decision": verdict.decision,
-            "decision_rule": verdict.rule,
-            "decision_reason": verdict.reason,
-        }
-    )
     shown_packet = ClassificationPacket.create(
-        shown_result,
+        result.model_copy(
+            update={
+                "doc_id": case_id,
+                "classification": attach_patient_keys(faulty_answer, patients),
+                "issues": issues,
+                "decision": verdict.decision,
+                "decision_rule": verdict.rule,
+                "decision_reason": verdict.reason,
+            }
+        ),
         bundle,
         review_reason="escalated",
         inclusion_probability=1.0,
@@ -196,7 +195,12 @@ def plant_answer_fault(
                 *_iterate_issues_unrelated_to_fault(packet, shown_answer, fault),
             )
             if V5DecisionMaker().decide(issues).decision is Decision.ESCALATE_TO_SME:
-                return shown_answer, fault, tuple(_number_issues_by_agent(issues))
+                numbered_issues = (
+                    issue
+                    for agent, agent_issues in group_by(issues, lambda issue: issue.agent).items()
+                    for issue in number_issues(agent, agent_issues)
+                )
+    return shown_answer, fault, tuple(numbered_issues)
     return None
 
 
@@ -246,14 +250,13 @@ def _add_agent_evidence(segment: Segment, agent_segments: Sequence[Segment], bun
         key=lambda other: min(segment.end_page, other.end_page) - max(segment.start_page, other.start_page),
         default=None,
     )
-    reasoning = (
-        _swap_type_names(nearest_segment.reasoning, nearest_segment.dominant_type, segment.dominant_type)
-        if nearest_segment
-        else ""
-    )
     return segment.model_copy(
         update={
-            "reasoning": reasoning,
+            "reasoning": (
+                _swap_type_names(nearest_segment.reasoning, nearest_segment.dominant_type, segment.dominant_type)
+                if nearest_segment
+                else ""
+            ),
             "segment_composition": tuple(
                 type_presence.model_copy(
                     update={
@@ -470,8 +473,3 @@ def _iterate_issues_unrelated_to_fault(
         is_failure = issue.code in _FAILURE_CODES or (is_own and is_agent_failure_issue(issue))
         if issue.agent == "reader" or is_seen or is_failure:
             yield issue
-
-
-def _number_issues_by_agent(issues: Sequence[Issue]) -> Iterator[Issue]:
-    for agent, agent_issues in group_by(issues, lambda issue: issue.agent).items():
-        yield from number_issues(agent, agent_issues)

@@ -333,6 +333,14 @@ class ClassificationReviewCase(ReviewCase):
         )
         return tuple(BoundaryDoubt(page, issue_ids.get(page), page in self._seams_by_page) for page in pages)
 
+    @override
+    def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
+        draft = draft.show_page_and_mark_seen(page)
+        context = self.get_issue_context(target_id)
+        issue_page = context.page_found or context.issue.page
+        is_elsewhere = issue_page not in (None, page) and 1 <= (issue_page or 0) <= self.packet.total_pages
+        return draft if is_elsewhere else draft.show_issue_and_mark_seen(target_id)
+
     def answer_boundary(self, draft: Draft, page: int, *, begins: bool | None) -> Draft:
         """Record the answer to a boundary doubt: boundary, verdicts, issues seen.
 
@@ -786,14 +794,13 @@ class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification])
             if evidence.by
         )
         first_pages = {segment.start_page for segment in draft.segments}
-        flags = tuple(
-            SegmentFlag(start_page=flag_row["start_page"], flag=flag_row["flag"])
-            for flag_row in review.segment_flags
-            if "flag" in flag_row and flag_row["start_page"] in first_pages
-        )
         return draft.model_copy(
             update={
-                "flags": flags,
+                "flags": tuple(
+                    SegmentFlag(start_page=flag_row["start_page"], flag=flag_row["flag"])
+                    for flag_row in review.segment_flags
+                    if "flag" in flag_row and flag_row["start_page"] in first_pages
+                ),
                 "evidence": tuple(quotes),
                 "is_redrawn": draft.segments != agent_draft.segments,
                 "is_type_chosen": draft.dominant_type is not agent_draft.dominant_type,

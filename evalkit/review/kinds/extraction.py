@@ -74,14 +74,13 @@ class ExtractionPacket(SMEPacket):
     def create(cls, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> ExtractionPacket:
         """Build the packet about a document with a report or form that was not accepted."""
         judged = tuple(extraction for extraction in extractions.extractions if extraction.decision)
-        issues = [issue for extraction in judged for issue in extraction.issues]
         return cls(
             case_id=extractions.doc_id + EXTRACTION_SUFFIX,
             decision_rule="fields",
             decision_reason=explain_case_escalation(judged),
             created_at=created_at,
             extractions=judged,
-            **build_packet_fields(bundle, issues),
+            **build_packet_fields(bundle, [issue for extraction in judged for issue in extraction.issues]),
         )
 
     @property
@@ -233,10 +232,9 @@ class FieldReviewCase(ReviewCase):
 
         This is the target with the worst issue that the expert must see; if there is none, the first target.
         """
-        required_targets = [target for target in self.targets if self._is_required_target(target)]
         # Of equally grave ones, a field goes before an issue of the whole form, which only sums up.
         first_target = min(
-            required_targets,
+            [target for target in self.targets if self._is_required_target(target)],
             key=lambda target: (target.issues[0].severity.rank, not target.field_name),
             default=None,
         )
@@ -361,8 +359,8 @@ class FieldReviewCase(ReviewCase):
             target.target_id for target in self.targets if any(issue.issue_id in unseen_ids for issue in target.issues)
         ]
 
+    @override
     def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
-        """Record that a page was on screen, and a target if its place is on this page."""
         draft = draft.show_page_and_mark_seen(page)
         target = self.get_target(target_id)
         if self.locate_target(target_id).page != page:

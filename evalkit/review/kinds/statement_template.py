@@ -266,8 +266,8 @@ class TemplateReviewCase(ReviewCase):
             return False
         return True
 
+    @override
     def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
-        """Record that a page was on screen, and an issue if its place is on this page."""
         draft = draft.show_page_and_mark_seen(page)
         issue = self._issues_by_id.get(target_id)
         if issue is None or self._locate_issue(issue).page != page:

@@ -2,7 +2,7 @@
 
 Two halves, with different ideas in each: ``open`` may be read by anyone; ``sealed`` is opened once, to measure.
 ``second_open`` and ``second_sealed`` are about records, chains, modes, clocks and backups, and expect something of
-``faults.STORING`` too: ``backup`` works as with the healthy folder if it stores the same files, and ``restore``, which makes
+``faults.STORING`` too: ``backup`` works as with the healthy folder if it stores every record as it is, and ``restore``, which makes
 a backup and restores it to a new folder, if the queue lists the same cases there.
 
     from benchmarks.first_contact.broken_folders import faults, open

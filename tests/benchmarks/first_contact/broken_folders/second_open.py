@@ -29,7 +29,7 @@ IDEAS = Ideas()
 Built = Iterator[Scene | None]
 
 RESTORE = "restore|backup|run the document|run it again|evalkit run"
-MISSING = "missing|not there|not found|gone|is absent|no packet|no file"
+MISSING = "missing|does not exist|not there|not found|gone|is absent|no packet|no file"
 
 
 def complains(*gist: str) -> Answer:
@@ -38,7 +38,7 @@ def complains(*gist: str) -> Answer:
 
 
 #: Nothing that a command needs is gone: it works, or it names the record that is not as it was.
-BYSTANDER = either(works(), repairs(), complains("changed|missing|differs|not as", RESTORE))
+BYSTANDER = either(works(), repairs(), complains(f"changed|differs|not as|{MISSING}", RESTORE))
 PACKET_MISSING = complains("packet|case", MISSING, RESTORE)
 PACKET_UNREADABLE = complains("packet|case", "damaged|cannot be read|unreadable|empty|not valid|incomplete", RESTORE)
 
@@ -49,11 +49,12 @@ PACKET_UNREADABLE = complains("packet|case", "damaged|cannot be read|unreadable|
     "somebody deleted the packet of a waiting case",
     expect_all(
         PACKET_MISSING,
-        report=either(works(), PACKET_MISSING),
+        report=either(works(), repairs(), PACKET_MISSING),
         show=works(),
         export=works(),
         run=either(works(), repairs(), PACKET_MISSING),
-        save=either(works(), PACKET_MISSING),
+        save=either(works(), repairs(), PACKET_MISSING),
+        backup=either(works(), PACKET_MISSING),
         audit_verify=complains("sme_packets/|packet", MISSING),
     ),
     put_back,
@@ -69,10 +70,11 @@ def _(root: Path, workspace: Path) -> Built:
     "the packet of the case that is opened has 0 bytes, as after a power failure",
     expect_all(
         PACKET_UNREADABLE,
-        report=either(works(), PACKET_UNREADABLE),
-        show=either(works(), PACKET_UNREADABLE),
+        report=either(works(), repairs(), PACKET_UNREADABLE),
+        show=either(works(), repairs(), PACKET_UNREADABLE),
         export=works(),
         run=either(works(), repairs(), PACKET_UNREADABLE),
+        backup=either(works(), PACKET_UNREADABLE),
         audit_verify=complains("sme_packets/|packet", "changed|empty|cannot be read|damaged|differs|not valid"),
     ),
     put_back,
@@ -173,7 +175,7 @@ def remove_visitor(root: Path, workspace: Path) -> None:
 
 
 VISITOR = complains(
-    "visitor|packet|case", "no result|not of this|another|unknown|not listed|not recorded|added|missing"
+    "visitor|packet|case", "no result|not of this|another|unknown|not listed|not recorded|added|missing|not exist"
 )
 
 
@@ -196,6 +198,7 @@ def _(root: Path, workspace: Path) -> Built:
         document_bundle_path="document_bundles/visitor.json",
     )
     (packets / "sme_packet_visitor.json").write_bytes(content)
+    (packets / "sme_packet_visitor.json").chmod(0o600)
     yield None
 
 
@@ -210,12 +213,12 @@ SWAPPED = complains(
     "the packets of two waiting cases have each other's names, after a rename by hand",
     expect_all(
         SWAPPED,
-        report=either(works(), SWAPPED),
+        report=either(works(), repairs(), SWAPPED),
         show=works(),
         export=works(),
         run=either(works(), repairs(), SWAPPED),
-        save=either(works(), SWAPPED),
-        backup=either(works(), SWAPPED),
+        save=either(works(), repairs(), SWAPPED),
+        backup=either(works(), repairs(), SWAPPED),
     ),
     put_back,
 )
@@ -264,7 +267,7 @@ def _(root: Path, workspace: Path) -> Built:
     yield Scene(root, {"LD_PRELOAD": str(compile_library(workspace, CLOCK))})
 
 
-HALF = complains("missing|not there|not found|fewer|incomplete", RESTORE)
+HALF = complains(f"{MISSING}|fewer|incomplete", RESTORE)
 
 
 @IDEAS(
@@ -275,9 +278,10 @@ HALF = complains("missing|not there|not found|fewer|incomplete", RESTORE)
         HALF,
         show=works(),
         export=works(),
-        report=either(works(), HALF),
+        report=either(works(), repairs(), HALF),
         run=either(works(), repairs(), HALF),
-        save=either(works(), HALF),
+        save=either(works(), repairs(), HALF),
+        backup=either(works(), HALF),
         audit_verify=complains("results/|document_bundles/|sme_packets/", MISSING),
     ),
     put_back,

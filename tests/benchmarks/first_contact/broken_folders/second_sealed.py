@@ -28,7 +28,7 @@ IDEAS = Ideas()
 Built = Iterator[Scene | None]
 
 REMEDY = "restore|backup|run the document|run it again|evalkit run"
-ABSENT = "missing|not there|not found|gone|is absent|no packet|no file|no result|no text"
+ABSENT = "missing|does not exist|not there|not found|gone|is absent|no packet|no file|no result|no text"
 UNREADABLE = "damaged|cannot be read|unreadable|not valid|incomplete|not json|cut"
 
 
@@ -37,7 +37,7 @@ def complains(*gist: str) -> Answer:
     return refuses(*gist, never=DELETE)
 
 
-UNTOUCHED = either(works(), repairs(), complains("changed|missing|differs|not as", REMEDY))
+UNTOUCHED = either(works(), repairs(), complains(f"changed|differs|not as|{ABSENT}", REMEDY))
 
 
 @IDEAS(
@@ -66,11 +66,12 @@ CUT = complains("packet|case", UNREADABLE, REMEDY)
     "the second half of a waiting case's packet is gone, after a copy that was interrupted",
     expect_all(
         CUT,
-        report=either(works(), CUT),
+        report=either(works(), repairs(), CUT),
         show=works(),
         export=works(),
         run=either(works(), repairs(), CUT),
-        save=either(works(), CUT),
+        save=either(works(), repairs(), CUT),
+        backup=either(works(), CUT),
         audit_verify=complains("sme_packets/|packet", f"changed|differs|{UNREADABLE}"),
     ),
     put_back,
@@ -150,10 +151,11 @@ NO_PACKETS = complains("packet|case", ABSENT, REMEDY)
     "every packet was deleted; the folder of the packets is empty",
     expect_all(
         NO_PACKETS,
-        report=either(works(), NO_PACKETS),
+        report=either(works(), repairs(), NO_PACKETS),
         show=works(),
         export=works(),
         run=either(works(), repairs(), NO_PACKETS),
+        backup=either(works(), NO_PACKETS),
         audit_verify=complains("sme_packets/|packet", ABSENT),
     ),
     put_back,
@@ -213,7 +215,7 @@ def _(root: Path, workspace: Path) -> Built:
     yield None
 
 
-LINK = complains("packet|case", "link|cannot be read|not a file|not a regular|damaged|missing", f"{REMEDY}|remove")
+LINK = complains("packet|case", f"link|cannot be read|not a file|not a regular|damaged|{ABSENT}", f"{REMEDY}|remove")
 
 
 @IDEAS(
@@ -222,11 +224,12 @@ LINK = complains("packet|case", "link|cannot be read|not a file|not a regular|da
     "the packet of a waiting case is a symbolic link to a file outside of the folder",
     expect_all(
         LINK,
-        report=either(works(), LINK),
+        report=either(works(), repairs(), LINK),
         show=works(),
         export=works(),
         run=either(works(), repairs(), LINK),
-        save=either(works(), LINK),
+        save=either(works(), repairs(), LINK),
+        backup=either(works(), LINK),
         audit_verify=complains("sme_packets/|packet", "link|changed|cannot be read|not a file|not a regular|missing"),
     ),
     put_back,
