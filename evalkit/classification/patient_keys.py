@@ -25,7 +25,7 @@ from evalkit.documents.identity.person_name import (
 from evalkit.documents.identity.same_person import fold_issuer, parse_birth_date
 from evalkit.errors import UsageError
 from evalkit.settings import PATIENT_SALT_VARIABLE, read_patient_salt
-from evalkit.store import PATIENT_SALT_FILE, OutputFolder, encode_canonical_json
+from evalkit.store import PATIENT_SALT_FILE, RESULTS_FOLDER, OutputFolder, encode_canonical_json
 
 #: Number of hexadecimal digits of a key.
 _KEY_LENGTH = 32
@@ -72,10 +72,17 @@ def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
     """Load the salt of the output folder's patient keys; the first call creates it.
 
     If ``EVALKIT_PATIENT_SALT`` is set, its value is used and only a check value is stored. UsageError if the variable later
-    differs or is missing, because keys of different salts cannot be compared.
+    differs or is missing, or if the folder has results and has lost its salt: keys of different salts cannot be compared.
     """
     salt = read_patient_salt()
     if not output_folder.has_file(PATIENT_SALT_FILE):
+        if not salt and output_folder.list_json_files(RESULTS_FOLDER):
+            raise UsageError(
+                f"{PATIENT_SALT_FILE} is missing in {output_folder.root}, with which its patient keys were computed",
+                code="PATIENT-SALT",
+                remedy=f"Restore it from a backup. Without one, set {PATIENT_SALT_VARIABLE} to a new secret from now on, and run "
+                "all documents with --fresh: older keys do not find these patients any more.",
+            )
         new_salt = salt or secrets.token_hex(_SALT_BYTES)
         record = {
             "schema_version": 1,

@@ -208,10 +208,11 @@ def backup(
     from evalkit.pipeline.backup import back_up
 
     summary = back_up(open_existing_output(output), target)
-    for name in summary.left_out:
-        print_notes(f"{name} is a link, and was left out: `evalkit audit verify` names all such files")
+    left_out = (f"{name} is a link, and was left out: replace it with what it leads to" for name in summary.left_out)
+    print_notes(*left_out)
     text = f"{format_count(summary.files, 'file')} ({summary.bytes:,} bytes) backed up to {summary.path}; {summary.linked} unchanged"
     print_outcome([text], lambda: vars(summary), as_json=as_json)
+    raise typer.Exit(1 if summary.left_out else 0)
 
 
 def restore(

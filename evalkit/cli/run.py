@@ -168,10 +168,11 @@ def _record_monitoring(
     from evalkit.evaluation.drift_monitoring import describe_brake, describe_release, record_brake_changes
     from evalkit.evaluation.study import read_folder_study
     from evalkit.pipeline.drift import find_brakes_by_stratum
-    from evalkit.store import REVIEWS_FOLDER
+    from evalkit.store import RESULTS_FOLDER, REVIEWS_FOLDER
 
     output_folder, settings = open_output(output), load_settings().certificate
-    if not output_folder.has_folder(REVIEWS_FOLDER):  # nobody has answered an audit yet
+    # Nobody has answered an audit yet, or the results were lost and this run makes them again.
+    if not all(map(output_folder.has_folder, (RESULTS_FOLDER, REVIEWS_FOLDER))):
         return None
     try:
         with output_folder.hold_run_lock():

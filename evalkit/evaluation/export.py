@@ -81,9 +81,9 @@ def export_ground_truth(
         ) from error
     if content.problems:
         raise StoreError(
-            f"{row_count} rows were written, but the export is incomplete: {'; '.join(content.problems)}",
+            f"{row_count} rows were written, but the export is incomplete: {' '.join(content.problems).removesuffix('.')}",
             code="EXPORT-INCOMPLETE",
-            remedy="Restore the named files from a backup or run their documents with --fresh, then export again.",
+            remedy="Then export again.",
         )
     return row_count
 

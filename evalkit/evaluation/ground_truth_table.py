@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-
-from pydantic import ValidationError
 
 from evalkit.core.data_frames import build_frame
 from evalkit.core.grouping import group_pairs
@@ -35,7 +34,9 @@ from evalkit.store import (
     REVIEWS_FOLDER,
     OutputFolder,
     bundle_file_name,
+    ground_truth_file_name,
     open_existing_output_folder,
+    parse_stored_record,
     review_file_name,
 )
 
@@ -201,12 +202,13 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
         (get_base_case_id(case_id), reviewer) for case_id, reviewer, outcome in reviews if outcome != "reopened"
     )
     reviewers = {reviewer for _, reviewer, _ in reviews}
+    problems += _iterate_missing_truths(output_folder, {case_id: outcome for case_id, _, outcome in reviews})
     documents = []
     for file_name in output_folder.list_json_files(GROUND_TRUTH_FOLDER):
         try:
             record = _read_classification_truth(output_folder, file_name)
         except StoreError as error:
-            problems.append(error.message)
+            problems.append(str(error))
             continue
         if record is None:
             continue
@@ -237,7 +239,7 @@ def _read_draw_probabilities(output_folder: OutputFolder, collected_problems: li
     try:
         return read_probability_by_eligible_doc_id(output_folder)
     except StoreError as error:
-        collected_problems.append(error.message)
+        collected_problems.append(str(error))
         return None
 
 
@@ -272,7 +274,7 @@ def _iterate_cases_reviewers_outcomes(
             try:
                 stored_review = output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION)
             except StoreError as error:
-                collected_problems.append(error.message)
+                collected_problems.append(str(error))
                 continue
             if is_attention_check_review(stored_review):
                 continue
@@ -280,24 +282,24 @@ def _iterate_cases_reviewers_outcomes(
             if isinstance(reviewer, str) and isinstance(outcome, str):
                 yield case_id, reviewer, outcome
             else:
-                collected_problems.append(f"{file_name} is not a valid review record")
+                collected_problems.append(f"{file_name} is not a valid review record. Restore it from a backup.")
+
+
+def _iterate_missing_truths(output_folder: OutputFolder, outcome_by_case: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each case whose newest and only reviews left ground truth that is missing."""
+    opinion_count = Counter(map(get_base_case_id, outcome_by_case))
+    present_names = {*output_folder.list_json_files(GROUND_TRUTH_FOLDER)}
+    for case_id, outcome in outcome_by_case.items():
+        name = ground_truth_file_name(case_id)
+        if opinion_count[case_id] == 1 and outcome in ("validated", "corrected") and name not in present_names:
+            yield f"{name} is missing, although the case was reviewed. `evalkit reindex` writes it again."
 
 
 def _read_classification_truth(output_folder: OutputFolder, file_name: str) -> GroundTruth | None:
     stored_record = output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION)
     if "ground_truth_classification" not in stored_record:
         return None
-    try:
-        record = GroundTruth.model_validate(stored_record)
-        record.model_dump_json()  # a lone surrogate passes the JSON parser but cannot be written again
-    except (ValidationError, ValueError):
-        # "from None", because pydantic's message would quote the patient's document.
-        raise StoreError(
-            f"{file_name} is not a valid ground-truth record",
-            code="STORE-TORN",
-            remedy="Restore this file from a backup.",
-        ) from None
-    return record
+    return parse_stored_record(GroundTruth, stored_record, file_name, "Restore it from a backup.")
 
 
 def _attach_bundle_facts(
@@ -307,7 +309,7 @@ def _attach_bundle_facts(
         # The JSON is used without validation: validating every word of every page would take many times as long.
         stored_bundle = output_folder.read_json(bundle_file_name(record.doc_id), max_schema_version=BUNDLE_VERSION)
     except StoreError as error:
-        collected_problems.append(f"{record.doc_id!r}: {error.message}")
+        collected_problems.append(f"{record.doc_id!r}: {error}")
         return GroundTruthDocument(record, None, None)
     sha256, page_count = stored_bundle.get("sha256"), stored_bundle.get("total_pages")
     if isinstance(sha256, str) and isinstance(page_count, int):
@@ -316,7 +318,9 @@ def _attach_bundle_facts(
             persons = group_stored_pages_by_person(stored_bundle)
             truth = replace(truth, patients_in_file=len(persons), pages_of_others=count_pages_of_other_persons(persons))
         return truth
-    collected_problems.append(f"{record.doc_id!r}: the document's bundle has no valid hash or number of pages")
+    collected_problems.append(
+        f"{record.doc_id!r}: the document's bundle has no valid hash or number of pages. Run it with --fresh."
+    )
     return GroundTruthDocument(record, None, None)
 
 

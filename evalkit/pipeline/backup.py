@@ -21,6 +21,7 @@ from evalkit.core.clocks import format_zulu, utc_now
 from evalkit.core.records import LazyStrictRecord
 from evalkit.core.wording import format_count
 from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.review.index_rebuild import warn_of_differences
 from evalkit.store import (
     PATIENT_SALT_FILE,
     PURGE_INTENT_FILE,
@@ -106,6 +107,7 @@ def back_up(output_folder: OutputFolder, target: Path, *, clock: Callable[[], da
     is_read_only = output_folder.database_url is None and not os.access(Path(root) / SQLITE_FILE, os.W_OK)
     index = OutputIndex(output_folder, read_only=is_read_only)
     with hold_aside_folder(target) as aside, index, ExitStack() as snapshot:
+        warn_of_differences(output_folder, index)
         copier = _ChangeCopier(output_folder, aside, earlier_backup)
         copier.copy_changes()
         copier.copy_changes()  # what changed during the first pass, so that little is left for the last one

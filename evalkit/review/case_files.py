@@ -44,6 +44,7 @@ from evalkit.review.ground_truth import (
     derive_review_status,
     find_newest_revision,
     list_revisions,
+    read_json_unless_missing_or_torn,
 )
 from evalkit.review.kinds import (
     CASE_KINDS,
@@ -61,6 +62,7 @@ from evalkit.review.kinds.statement_template import (
 )
 from evalkit.review.loaders import (
     read_bundle,
+    require_own_id,
 )
 from evalkit.review.packet import (
     SCHEMA_VERSION,
@@ -108,11 +110,7 @@ def read_packet(output_folder: OutputFolder, case_id: str) -> SMEPacket:
         packet = _parse_packet_file(name, output_folder.read_bytes(name))
     except NotFound as error:
         raise not_found_error from error
-    if packet.case_id != case_id:
-        raise StoreError(
-            f"{name} contains the packet of another case", code="STORE-TORN", remedy="Restore it from a backup."
-        )
-    return packet
+    return require_own_id(packet, "case_id", case_id, name)
 
 
 @cache_document_text(4)
@@ -276,7 +274,7 @@ def publish_packet_unless_frozen(
         new_json = serialise_packet(packet) | {"review_status": status}
         # review_status may still mirror a claim that has expired.
         ignored_keys = ("created_at", "review_status")
-        stored_json = output_folder.read_json(name) if output_folder.has_file(name) else None
+        stored_json = read_json_unless_missing_or_torn(output_folder, name)
         is_different = stored_json is None or omit_keys(new_json, *ignored_keys) != omit_keys(
             stored_json, *ignored_keys
         )

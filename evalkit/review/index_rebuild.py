@@ -30,7 +30,12 @@ from evalkit.review.opinions import (
     rebuild_case_files_and_list_index_rows,
 )
 from evalkit.review.packet import get_base_case_id
-from evalkit.review.queue import derive_closed_case_rows, derive_review_chain_heads, list_case_ids_with_packet
+from evalkit.review.queue import (
+    derive_closed_case_rows,
+    derive_review_chain_heads,
+    list_case_ids_with_packet,
+    list_ids_in_file_names,
+)
 from evalkit.review.write_lock import get_write_lock_key, hold_case_write_lock
 from evalkit.store import (
     PACKETS_FOLDER,
@@ -46,6 +51,7 @@ from evalkit.store import (
     review_file_name,
 )
 from evalkit.store.file_names import NAME_PART_PATTERN
+from evalkit.store.index import CHANGES_HEAD_ID
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +89,8 @@ class IndexDifferences:
     """Documents with a row and without a result; the rows are kept, since nothing else may know of them."""
     unindexed_reviews: frozenset[str] = frozenset()
     """Cases with a review newer than the newest one that the index knows."""
+    lost_reviews: frozenset[str] = frozenset()
+    """Cases of which the newest review that the index knows has no file; nothing else may know of it."""
     is_index_empty: bool = False
 
     @classmethod
@@ -96,8 +104,8 @@ class IndexDifferences:
         is_in_bucket = isinstance(output_folder.root, str)
         if is_in_bucket and len(indexed_cases) + len(decision_by_doc_id) > _MAX_LISTED_IN_BUCKET:
             return cls()
-        packet_ids = _list_ids(output_folder, PACKETS_FOLDER, "sme_packet_")
-        result_ids = _list_ids(output_folder, RESULTS_FOLDER)
+        packet_ids = {*list_case_ids_with_packet(output_folder)}
+        result_ids = list_ids_in_file_names(output_folder, RESULTS_FOLDER)
         head_by_case = {head.case_id: head.revision for head in index.review_heads.list_all()}
         if is_in_bucket:
             review_names = output_folder.map_file_versions(REVIEWS_FOLDER).keys()
@@ -132,12 +140,21 @@ class IndexDifferences:
                 for case_id in reviewed_ids
                 if case_id in packet_ids and has_review(review_file_name(case_id, head_by_case.get(case_id, 0) + 1))
             ),
+            lost_reviews=frozenset(
+                case_id
+                for case_id, revision in head_by_case.items()
+                if case_id != CHANGES_HEAD_ID and not has_review(review_file_name(case_id, revision))
+            ),
             is_index_empty=is_empty,
         )
 
     def keep_common(self, later: IndexDifferences) -> IndexDifferences:
         """Keep the differences that were found again later."""
         return replace(later, **{name: getattr(self, name) & getattr(later, name) for name in _COUNTED_DIFFERENCES})
+
+    def count_correctable(self) -> int:
+        """Count the differences that the files can settle."""
+        return len(replace(self, lost_results=frozenset(), lost_reviews=frozenset()))
 
     def __len__(self) -> int:
         return sum(len(getattr(self, name)) for name in _COUNTED_DIFFERENCES)
@@ -154,28 +171,20 @@ class IndexDifferences:
                 if getattr(self, name)
             ]
             text = f"the index did not agree with the folder, whose files count: {', '.join(counts)}"
-        lost_folders = [
-            f"{folder}/"
-            for folder, lost in ((PACKETS_FOLDER, self.lost_cases), (RESULTS_FOLDER, self.lost_results))
+        text += "".join(
+            f". Restore {folder}/ from a backup{alternative}"
+            for folder, lost, alternative in (
+                (PACKETS_FOLDER, self.lost_cases, ", or run the documents again"),
+                (RESULTS_FOLDER, self.lost_results, ", or run the documents again"),
+                (REVIEWS_FOLDER, self.lost_reviews, ": nothing else makes reviews again"),
+            )
             if lost
-        ]
-        if lost_folders:
-            text += f". Restore {' and '.join(lost_folders)} from a backup, or run the documents again"
+        )
         if unreadable_count:
-            text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them. Restore them from a backup"
+            text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them. Restore them from a backup, or move them out of the folder"
         if is_missing:
             return f"{SQLITE_FILE} is missing: {text}. Run `evalkit reindex` to write a new one"
-        return text if is_stored else text + _REINDEX_WRITES
-
-
-def _list_ids(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> set[str]:
-    """List the ids in a folder's file names, unsorted."""
-    names = output_folder.list_file_and_folder_names(subfolder)
-    return {
-        name[len(prefix) : -len(".json")]
-        for name in names
-        if name.startswith(prefix) and name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
-    }
+        return text if is_stored or not self.count_correctable() else text + _REINDEX_WRITES
 
 
 _REINDEX_WRITES = ". The database was left as it is: `evalkit reindex` writes the index"
@@ -186,6 +195,7 @@ _COUNTED_DIFFERENCES = {
     "unindexed_results": ("result", "had no document in the index"),
     "lost_results": ("document", "had no result file and cannot be shown"),
     "unindexed_reviews": ("case", "had a newer review than the index knew"),
+    "lost_reviews": ("case", "had a review whose file is missing"),
 }
 
 _DAMAGED_INDEX_WARNING = f"the search index in {SQLITE_FILE} was damaged: the index was rebuilt from its rows, and nothing is lost. Check the disk"
@@ -228,6 +238,13 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
     return index
 
 
+def warn_of_differences(output_folder: OutputFolder, index: OutputIndex) -> None:
+    """Tell in counts what index and folder do not both have; nothing is corrected."""
+    differences = _find_lasting_differences(output_folder, index)
+    if differences and not differences.is_index_empty:
+        log.warning("%s", differences.describe(0, is_stored=True, is_missing=False))
+
+
 def _find_lasting_differences(output_folder: OutputFolder, index: OutputIndex) -> IndexDifferences:
     differences = IndexDifferences.find(output_folder, index)
     if differences and not differences.is_index_empty:
@@ -240,7 +257,7 @@ def _correct(
     output_folder: OutputFolder, index: OutputIndex, differences: IndexDifferences, *, read_only: bool
 ) -> None:
     """Make the index agree with the files."""
-    if len(replace(differences, lost_results=frozenset())) > _MAX_SINGLE_CORRECTIONS or differences.is_index_empty:
+    if differences.count_correctable() > _MAX_SINGLE_CORRECTIONS or differences.is_index_empty:
         _rebuild(output_folder, index, read_only=read_only, skips_unreadable=True)
         return
     with nullcontext() if read_only else hold_case_write_lock(output_folder):

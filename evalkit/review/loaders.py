@@ -33,16 +33,16 @@ def read_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | Do
     """
     name = result_file_name(doc_id)
     stored = output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
-    if "error" in stored:
-        return parse_stored_record(DocumentFailure, stored, name, _REMEDY)
-    return parse_stored_record(DocumentResult, stored, name, _REMEDY)
+    record_type: type[DocumentResult | DocumentFailure] = DocumentFailure if "error" in stored else DocumentResult
+    return require_own_id(parse_stored_record(record_type, stored, name, _REMEDY), "doc_id", doc_id, name)
 
 
 def read_extractions(output_folder: OutputFolder, doc_id: str) -> Extractions:
     """Read the fields extracted from a document. NotFound; StoreError if damaged."""
     name = extraction_file_name(doc_id)
     stored = output_folder.read_json(name, max_schema_version=EXTRACTIONS_VERSION)
-    return parse_stored_record(Extractions, stored, name, "Extract the document with --fresh.")
+    fields = parse_stored_record(Extractions, stored, name, "Extract the document with --fresh.")
+    return require_own_id(fields, "doc_id", doc_id, name)
 
 
 def read_source_file_path(output_folder: OutputFolder, doc_id: str) -> str:
@@ -66,11 +66,18 @@ def read_source_file_path(output_folder: OutputFolder, doc_id: str) -> str:
 def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
     """Read a document's pages and their text. NotFound; StoreError if damaged."""
     name = bundle_file_name(doc_id)
-    return parse_stored_record(
-        DocumentBundle,
-        output_folder.read_json(name, max_schema_version=BUNDLE_VERSION, object_hook=compact_page_json_in_place),
-        name,
-        _REMEDY,
+    stored = output_folder.read_json(name, max_schema_version=BUNDLE_VERSION, object_hook=compact_page_json_in_place)
+    return require_own_id(parse_stored_record(DocumentBundle, stored, name, _REMEDY), "doc_id", doc_id, name)
+
+
+def require_own_id(record: T, id_name: str, expected_id: str, file_name: str) -> T:
+    """Return the record. StoreError if it is another's: a copy under a wrong name."""
+    if getattr(record, id_name) == expected_id:
+        return record
+    raise StoreError(
+        f"{file_name} is a copy of another file: its {id_name} differs from its name",
+        code="STORE-TORN",
+        remedy="Move it out of the output folder; restore it from a backup, or run the document again.",
     )
 
 

@@ -31,6 +31,8 @@ from evalkit.store import (
     ReviewChainHead,
     packet_file_name,
 )
+from evalkit.store.change_chain import PREFIX_BY_FOLDER
+from evalkit.store.file_names import NAME_PART_PATTERN
 
 #: The statuses of cases that still need a decision: all but ``completed``.
 OPEN_STATUSES: tuple[ReviewStatus, ...] = ("pending", "in_review", "deferred")
@@ -44,7 +46,6 @@ AUDIT_INTERVAL = 8
 #: The most audits and samples that are interleaved: enough for some 400 cases, after which the list has moved on.
 _MAX_WOVEN_CASES = 50
 _NO_RESTRICTIONS = Permissions()
-_PACKET_PREFIX = f"{PACKETS_FOLDER}/sme_packet_"
 
 
 @dataclass(frozen=True)
@@ -221,10 +222,16 @@ def list_pending_cases_worst_first(index: OutputIndex) -> list[dict[str, Any]]:
 
 def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
     """List the case_ids of all packets in the output folder, sorted."""
-    names = output_folder.list_json_files(PACKETS_FOLDER)
-    return sorted(
-        name.removeprefix(_PACKET_PREFIX).removesuffix(".json") for name in names if name.startswith(_PACKET_PREFIX)
-    )
+    return sorted(list_ids_in_file_names(output_folder, PACKETS_FOLDER, PREFIX_BY_FOLDER[PACKETS_FOLDER]))
+
+
+def list_ids_in_file_names(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> set[str]:
+    """List the ids of which a folder's files are named; a file without one is left out."""
+    return {
+        name[len(prefix) : -len(".json")]
+        for name in output_folder.list_file_and_folder_names(subfolder)
+        if name.startswith(prefix) and name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name[len(prefix) :])
+    }
 
 
 def derive_closed_case_rows(

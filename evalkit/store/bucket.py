@@ -10,10 +10,10 @@ import logging
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 from typing_extensions import override
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_LockConnection = TypeVar("_LockConnection", sa.Connection, sa.Connection | None)
 
 #: Time limit of one request in seconds, including the client's retries.
 _REQUEST_SECONDS = 30
@@ -97,24 +96,18 @@ class BucketOutputFolder(OutputFolder):
         return True
 
     @override
-    def list_json_files(self, subfolder: str) -> list[str]:
-        children = self._map_child_names_to_kinds(subfolder).items()
-        json_names = (
-            name
-            for name, kind in children
-            if kind == "file" and name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
-        )
-        return sorted(f"{subfolder}/{name}" for name in json_names)
-
-    @override
     def list_subfolder_names(self, subfolder: str) -> list[str]:
         children = self._map_child_names_to_kinds(subfolder).items()
         return sorted(name for name, kind in children if kind == "directory" and NAME_PART_PATTERN.fullmatch(name))
 
     @override
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
+        return self.read_listed_file("/".join(split_and_validate_file_name(name)), max_bytes)
+
+    @override
+    def read_listed_file(self, name: str, max_bytes: int | None = None) -> bytes:
         try:
-            return bytes(self._call_client_on_file(name, "_cat_file", end=max_bytes))
+            return bytes(self._call_client_on_object(name, "_cat_file", end=max_bytes))
         except FileNotFoundError:
             raise NotFound(
                 f"{name} does not exist",
@@ -124,7 +117,7 @@ class BucketOutputFolder(OutputFolder):
         except StoreError:
             if max_bytes is None:
                 raise
-            return self.read_bytes(name)[:max_bytes]  # reading a range of an empty object is an error
+            return self.read_listed_file(name)[:max_bytes]  # reading a range of an empty object is an error
 
     @override
     def _remove_file(self, name: str) -> bool:
@@ -157,13 +150,6 @@ class BucketOutputFolder(OutputFolder):
         }
 
     @override
-    def read_listed_file(self, name: str) -> bytes:
-        try:
-            return bytes(self._call_client_on_object(name, "_cat_file"))
-        except FileNotFoundError:
-            raise NotFound(f"{name} does not exist", code="STORE-NOT-FOUND", remedy="Try again.") from None
-
-    @override
     def get_modification_time(self, name: str) -> float | None:
         try:
             modified_at: datetime = self._call_client_on_file(name, "_info")[self._provider.modified_key]
@@ -178,37 +164,34 @@ class BucketOutputFolder(OutputFolder):
 
         UsageError if another run holds the lock, or if the store accepts the creation of an object that exists.
         """
-        lock_connection = self._acquire_lock(postgresql.try_connect_with_run_lock)
+        lost_warning = "during the run: check that no other run wrote to the output folder meanwhile"
+        with self._hold_lock(postgresql.try_connect_with_run_lock, lost_warning):
+            self._require_exclusive_create_support()
+            yield
+
+    @override
+    def hold_save_lock(self, *, for_backup: bool = False) -> AbstractContextManager[None]:
+        return self._hold_lock(
+            partial(postgresql.connect_with_save_lock, is_exclusive=for_backup),
+            "while files were saved: a backup made meanwhile may lack some",
+        )
+
+    @override
+    def _acquire_write_lock(self, document_key: str | None) -> AbstractContextManager[None]:
+        return self._hold_lock(
+            partial(postgresql.connect_with_write_lock, document_key=document_key),
+            "while files were written: run `evalkit reindex`, which rewrites the files derived from reviews",
+        )
+
+    @contextmanager
+    def _hold_lock(self, acquire: Callable[[str, str], sa.Connection | None], lost_warning: str) -> Iterator[None]:
+        lock_connection = self._acquire_lock(acquire)
         if lock_connection is None:
             raise build_run_lock_held_error(self.root)
         try:
-            self._require_exclusive_create_support()
             yield
         finally:
-            _release_lock_or_warn(
-                lock_connection, "during the run: check that no other run wrote to the output folder meanwhile"
-            )
-
-    @override
-    @contextmanager
-    def hold_save_lock(self, *, for_backup: bool = False) -> Iterator[None]:
-        lock_connection = self._acquire_lock(partial(postgresql.connect_with_save_lock, is_exclusive=for_backup))
-        try:
-            yield
-        finally:
-            _release_lock_or_warn(lock_connection, "while files were saved: a backup made meanwhile may lack some")
-
-    @override
-    @contextmanager
-    def _acquire_write_lock(self, document_key: str | None) -> Iterator[None]:
-        lock_connection = self._acquire_lock(partial(postgresql.connect_with_write_lock, document_key=document_key))
-        try:
-            yield
-        finally:
-            _release_lock_or_warn(
-                lock_connection,
-                "while files were written: run `evalkit reindex`, which rewrites the files derived from reviews",
-            )
+            _release_lock_or_warn(lock_connection, lost_warning)
 
     @cached_property
     def _schema_and_url(self) -> tuple[str, str]:
@@ -219,7 +202,7 @@ class BucketOutputFolder(OutputFolder):
         except sa.exc.SQLAlchemyError as error:
             raise build_connection_error(url, error) from None
 
-    def _acquire_lock(self, acquire: Callable[[str, str], _LockConnection]) -> _LockConnection:
+    def _acquire_lock(self, acquire: Callable[[str, str], sa.Connection | None]) -> sa.Connection | None:
         schema, url = self._schema_and_url
         try:
             return acquire(schema, url)

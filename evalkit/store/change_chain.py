@@ -145,7 +145,10 @@ class RecordedFiles(Protocol):
     def list_subfolder_names(self, subfolder: str) -> list[str]:
         """See ``OutputFolder``."""
 
-    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
+    def map_file_versions(self, subfolder: str | None = None) -> Mapping[str, Any]:
+        """See ``OutputFolder``."""
+
+    def read_listed_file(self, name: str) -> bytes:
         """See ``OutputFolder``."""
 
     def read_json(self, name: str, *, max_schema_version: int = 1) -> dict[str, Any]:
@@ -349,12 +352,20 @@ def compare_with_chain(files: RecordedFiles, state: ChainState, known_ids: Itera
 
 def _iterate_recorded_files(files: RecordedFiles) -> Iterator[tuple[str, bytes]]:
     for folder in filter(files.has_folder, RECORDED_FOLDERS):
-        for name, content in files.iterate_files_recursively(folder):
+        for name in sorted(files.map_file_versions(folder)):
             *_, file_name = parts = name.split("/")  # what others leave in folders is no record
             if file_name not in NEUTRAL_NAMES and all(map(NAME_PART_PATTERN.fullmatch, parts)):
-                yield name, content
+                yield name, _read_or_blank(files, name)
     for name in filter(files.has_file, RECORDED_FILES):
         yield name, files.read_bytes(name)
+
+
+def _read_or_blank(files: RecordedFiles, name: str) -> bytes:
+    """Read a file; one that cannot be read counts as changed."""
+    try:
+        return files.read_listed_file(name)
+    except StoreError:
+        return b""
 
 
 def is_newer(content: bytes, moment: str) -> bool:

@@ -18,7 +18,7 @@ import struct
 import sys
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -98,14 +98,6 @@ class LocalOutputFolder(OutputFolder):
             raise _build_store_error(self.root, subfolder or "", error) from error
 
     @override
-    def list_json_files(self, subfolder: str) -> list[str]:
-        return sorted(
-            f"{subfolder}/{name}"
-            for name in self.list_file_and_folder_names(subfolder)
-            if name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
-        )
-
-    @override
     def list_subfolder_names(self, subfolder: str) -> list[str]:
         try:
             children = self.local_path(subfolder).iterdir()
@@ -119,8 +111,11 @@ class LocalOutputFolder(OutputFolder):
 
     @override
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
+        return self._read_path(self._local_path_text(name), name, max_bytes)
+
+    def _read_path(self, path: str, name: str, max_bytes: int | None = None) -> bytes:
         try:
-            with open_regular_file(self._local_path_text(name), _MAX_FILE_BYTES) as file:
+            with open_regular_file(path, _MAX_FILE_BYTES) as file:
                 if max_bytes is None:
                     return file.read()
                 if sys.platform == "linux":  # otherwise the system reads megabytes ahead
@@ -132,11 +127,11 @@ class LocalOutputFolder(OutputFolder):
                 code="STORE-NOT-FOUND",
                 remedy="Process the document with `evalkit run` first.",
             ) from error
-        except (NotARegularFile, FileTooLarge) as error:
+        except (NotARegularFile, FileTooLarge, IsADirectoryError) as error:
             raise StoreError(
                 f"{name} is not one of evalkit's files: {error.strerror}",
                 code="STORE-TORN",
-                remedy="Restore the file from a backup.",
+                remedy="Move it out of the output folder, and restore the file of this name from a backup.",
             ) from error
         except OSError as error:
             raise _build_store_error(self.root, name, error) from error
@@ -161,13 +156,7 @@ class LocalOutputFolder(OutputFolder):
 
     @override
     def read_listed_file(self, name: str) -> bytes:
-        try:
-            with open_regular_file(f"{self.root}/{name:s}", _MAX_FILE_BYTES) as file:
-                return file.read()
-        except FileNotFoundError as error:
-            raise NotFound(f"{name} does not exist", code="STORE-NOT-FOUND", remedy="Try again.") from error
-        except OSError as error:
-            raise _build_store_error(self.root, name, error) from error
+        return self._read_path(f"{self.root}/{name:s}", name)
 
     @override
     def get_modification_time(self, name: str) -> float | None:
@@ -228,11 +217,11 @@ class LocalOutputFolder(OutputFolder):
             raise _build_store_error(self.root, name, error) from error
         return removed_names
 
-    def remove_old_temp_files(self, written_before: float) -> None:
-        """Remove temporary files last written before a time (seconds since 1970)."""
+    def remove_old_temp_files(self, is_old: Callable[[Path], bool]) -> None:
+        """Remove the temporary files that nobody needs any more."""
         for temp_file in (self.root / TEMP_FOLDER).glob("*"):
             with suppress(OSError):
-                if temp_file.lstat().st_mtime < written_before:
+                if is_old(temp_file):
                     temp_file.unlink()
 
     @override
@@ -242,23 +231,20 @@ class LocalOutputFolder(OutputFolder):
 
         UsageError if another run holds the lock.
         """
-        try:
-            lock_fd = self._open_lock_file(RUN_LOCK_FILE)
-        except OSError as error:
-            raise UsageError(
-                f"the output folder {self.root} cannot be written ({error.strerror})",
-                code="OUTPUT-FOLDER",
-                remedy=choose_disk_remedy(error, "Choose another folder with --output, or correct its permissions."),
-            ) from error
-        try:
+        with ExitStack() as exit_stack:
             try:
+                lock_fd = self._open_lock_file(RUN_LOCK_FILE, exit_stack)
                 fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise build_run_lock_held_error(self.root) from error
-            self._remove_orphaned_temp_files()
+            except OSError as error:
+                raise UsageError(
+                    f"the output folder {self.root} cannot be written ({error.strerror})",
+                    code="OUTPUT-FOLDER",
+                    remedy=_choose_remedy(error, RUN_LOCK_FILE),
+                ) from error
+            self.remove_old_temp_files(is_orphaned_temp_file)
             yield
-        finally:
-            os.close(lock_fd)
 
     @override
     @contextmanager
@@ -266,16 +252,14 @@ class LocalOutputFolder(OutputFolder):
         if self._is_read_only:
             yield
             return
-        try:
-            lock_fd = self._open_lock_file(SAVE_LOCK_FILE)
-        except OSError as error:
-            raise _build_store_error(self.root, SAVE_LOCK_FILE, error) from error
-        try:
-            fcntl.flock(lock_fd, fcntl.LOCK_EX if for_backup else fcntl.LOCK_SH)
+        with ExitStack() as exit_stack:
+            try:
+                lock_fd = self._open_lock_file(SAVE_LOCK_FILE, exit_stack)
+                fcntl.flock(lock_fd, fcntl.LOCK_EX if for_backup else fcntl.LOCK_SH)
+            except OSError as error:
+                raise _build_store_error(self.root, SAVE_LOCK_FILE, error) from error
+            exit_stack.callback(fcntl.flock, lock_fd, fcntl.LOCK_UN)  # a process forked meanwhile has the handle too
             yield
-        finally:
-            fcntl.flock(lock_fd, fcntl.LOCK_UN)  # a process forked meanwhile has the handle too
-            os.close(lock_fd)
 
     @override
     @contextmanager
@@ -285,8 +269,7 @@ class LocalOutputFolder(OutputFolder):
             return
         with ExitStack() as exit_stack:
             try:
-                lock_fd = self._open_lock_file(WRITE_LOCK_FILE)
-                exit_stack.callback(os.close, lock_fd)
+                lock_fd = self._open_lock_file(WRITE_LOCK_FILE, exit_stack)
                 # A process forked meanwhile has this handle too: closing it in this process alone would not unlock.
                 exit_stack.callback(_unlock_file, lock_fd)
                 # In ascending order, so that two processes that lock the whole folder do not deadlock. Byte by byte,
@@ -299,7 +282,7 @@ class LocalOutputFolder(OutputFolder):
                 raise StoreError(
                     f"the output folder {self.root} cannot be written ({error.strerror})",
                     code="STORE-FULL" if is_disk_full(error) else "STORE-FAILED",
-                    remedy=choose_disk_remedy(error, "Correct the folder's permissions, or name another folder."),
+                    remedy=_choose_remedy(error, WRITE_LOCK_FILE),
                 ) from error
             yield
 
@@ -308,10 +291,15 @@ class LocalOutputFolder(OutputFolder):
         """Return True if nothing can be written that a lock would protect."""
         return self.root.is_dir() and not os.access(self.root, os.W_OK)
 
-    def _open_lock_file(self, name: str) -> int:
-        """Open a lock file, creating it if missing. OSError if it is a symbolic link."""
+    def _open_lock_file(self, name: str, exit_stack: ExitStack) -> int:
+        """Open a lock file, creating it if missing, until the end of ``exit_stack``.
+
+        OSError if it is a symbolic link.
+        """
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return os.open(self.root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        lock_fd = os.open(self.root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        exit_stack.callback(os.close, lock_fd)
+        return lock_fd
 
     @override
     def _write_atomically(self, name: str, content: bytes) -> None:
@@ -322,12 +310,6 @@ class LocalOutputFolder(OutputFolder):
     def _create_atomically_if_absent(self, name: str, content: bytes) -> bool:
         with self._stage_file(name, content) as staged_file:
             return staged_file.link_into_place_if_absent()
-
-    def _remove_orphaned_temp_files(self) -> None:
-        for temp_file in (self.root / TEMP_FOLDER).glob("*-*"):
-            with suppress(OSError):
-                if is_orphaned_temp_file(temp_file):
-                    temp_file.unlink()
 
     @contextmanager
     def _stage_file(self, name: str, content: bytes) -> Iterator[_StagedFile]:
@@ -478,18 +460,33 @@ def _pack_flock(lock_type: int, start: int, length: int) -> bytes:
     )  # struct flock; a length of 0 means up to the end of the file
 
 
+_LINK_REMEDY = "Nothing below the output folder may be a link: to use another disk, move the whole folder. A file that has the name of a folder, {temp} too, is in the way: move it out."
+#: What helps, by error; ``{name}`` is the file.
+_REMEDY_BY_ERRNO = {
+    errno.EISDIR: "Move the folder {name} out of the output folder: a file belongs there.",
+    errno.ENOLCK: "This disk has no file locks: use a local disk, or mount the network drive with locks.",
+    errno.EOPNOTSUPP: "This disk has no file locks: use a local disk, or mount the network drive with locks.",
+}
+
+
+def _choose_remedy(error: OSError, name: str) -> str:
+    permission_remedy = "Correct the folder's permissions, or choose another folder with --output."
+    remedy = _REMEDY_BY_ERRNO.get(error.errno or 0, permission_remedy).format(name=name)
+    return choose_disk_remedy(error, remedy)
+
+
 def _build_store_error(root: Path, name: str, error: OSError) -> StoreError:
     path = root / name
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return StoreError(
             f"{path} would be written through a link, or its folder is a file",
             code="STORE-LINK",
-            remedy="Nothing below the output folder may be a link: to use another disk, move the whole folder.",
+            remedy=_LINK_REMEDY.format(temp=TEMP_FOLDER),
         )
     return StoreError(
         f"{path} could not be read or written ({error.strerror or type(error).__name__})",
         code="STORE-FULL" if is_disk_full(error) else "STORE-FAILED",
-        remedy=choose_disk_remedy(error, "Correct the folder's permissions, or choose another folder with --output."),
+        remedy=_choose_remedy(error, name),
     )
 
 

@@ -63,9 +63,13 @@ class OutputFolder(ABC):
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
         """Return the names (without path) in ``subfolder`` or, by default, in the root."""
 
-    @abstractmethod
     def list_json_files(self, subfolder: str) -> list[str]:
         """List the JSON files in ``subfolder``, sorted, as names that ``read_json`` takes."""
+        return sorted(
+            f"{subfolder}/{name}"
+            for name in self.list_file_and_folder_names(subfolder)
+            if name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
+        )
 
     @abstractmethod
     def list_subfolder_names(self, subfolder: str) -> list[str]:
@@ -246,10 +250,6 @@ class ReadOnlyFolder(OutputFolder):
     @override
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
         return self._folder.list_file_and_folder_names(subfolder)
-
-    @override
-    def list_json_files(self, subfolder: str) -> list[str]:
-        return self._folder.list_json_files(subfolder)
 
     @override
     def list_subfolder_names(self, subfolder: str) -> list[str]:

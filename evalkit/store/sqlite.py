@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from evalkit.errors import StoreError
-from evalkit.store.file_names import SQLITE_FILE, TEMP_FOLDER
+from evalkit.store.file_names import SQLITE_FILE, TEMP_FOLDER, WRITE_LOCK_FILE
 from evalkit.store.local_folder import fsync_folder, generate_process_temp_name, make_private_folder_and_parents
 from evalkit.store.schema_version import create_or_verify_tables, require_known_tables_or_none
 
@@ -318,6 +318,12 @@ _FAILURES = (
         f"{_KEPT} Mount the disk for writing, or use another folder.",
     ),
     _Failure(
+        "ENOLCK",
+        "STORE-LOCKS",
+        "its disk has no file locks",
+        f"{_KEPT} Use a local disk, or mount the network drive with locks.",
+    ),
+    _Failure(
         "EACCES",
         "STORE-DENIED",
         "this user may not read or write it",
@@ -409,7 +415,19 @@ def _name_failure(root: Path, error: BaseException) -> str:
         else:
             return ""
         return name if _can_read_whole_file(root / SQLITE_FILE) else "SQLITE_IOERR"
+    if name.startswith("SQLITE_BUSY") and _lacks_file_locks(root):
+        return "ENOLCK"
     return _find_system_cause(root, name) if name.startswith(_UNSPECIFIC_NAMES) else name
+
+
+def _lacks_file_locks(root: Path) -> bool:
+    """Return True if the disk refuses every lock, which SQLite takes for another's lock."""
+    try:
+        with (root / WRITE_LOCK_FILE).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in (errno.ENOLCK, errno.EOPNOTSUPP)
+    return False
 
 
 def _can_read_whole_file(path: Path) -> bool:

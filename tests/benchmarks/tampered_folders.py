@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.document_types import get_own_types, use_own_types
-from evalkit.errors import EvalkitError
+from evalkit.errors import EvalkitError, ReviewRefused
 from evalkit.pipeline.audit.verify import verify_integrity
 
 
@@ -42,14 +42,14 @@ class Trial(NamedTuple):
 
 
 def try_tamperings(base: Path, tamperings: Iterable[Tampering], seed: int) -> list[Trial]:
-    """Make each change to a copy of the built folder; changes that find nothing to change are left out."""
+    """Make each change to a copy of the built folder; one that finds nothing to change, or is refused, is left out."""
     trials = []
     for tampering in tamperings:
         copy = base.with_name(f"{base.name}_copy")
         shutil.copytree(base, copy, symlinks=True)
         try:
             tampering.apply(copy / "output", random.Random(seed))
-        except NotApplicableError:
+        except (NotApplicableError, ReviewRefused):
             continue
         else:
             trials.append(Trial(tampering, *(list_faults(copy, name) for name in (None, "audit.json"))))

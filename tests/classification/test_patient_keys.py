@@ -252,6 +252,16 @@ def test_who_loads_the_salt_second_takes_the_first(tmp_path: Path, monkeypatch: 
     assert load_or_create_patient_salt(folder) == salt
 
 
+@pytest.mark.usefixtures("without_variable")
+def test_a_lost_salt_is_not_replaced_by_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = open_folder(tmp_path / "out")
+    folder.write_json("results/a.json", {"schema_version": 1})
+    with pytest.raises(UsageError, match=r"patient_salt\.json is missing .*backup"):
+        load_or_create_patient_salt(folder)
+    monkeypatch.setenv("EVALKIT_PATIENT_SALT", "0123456789abcdef")
+    assert load_or_create_patient_salt(folder) == b"0123456789abcdef"
+
+
 def test_the_salt_works_in_a_bucket(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EVALKIT_PATIENT_SALT")
     assert load_or_create_patient_salt(open_folder(bucket)) == load_or_create_patient_salt(open_folder(bucket))

@@ -348,6 +348,12 @@ def test_run_in_a_folder_that_cannot_be_written_is_one_error(samples: Path, tmp_
     assert "not recorded" not in shown.stderr
 
 
+def test_lost_results_stop_no_run_that_makes_them_again(samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "output/reviews/letter").mkdir(parents=True)
+    told = evalkit_command("run", samples / "quest_cbc.pdf", "--output", tmp_path / "output")
+    assert told.returncode == 0, told.stderr
+
+
 def test_a_damaged_index_is_one_line(demo_run: RunSummary, tmp_path: Path) -> None:
     (tmp_path / "evalkit.sqlite").write_bytes(b"not a database, sorry" * 100)
     shown = evalkit_command("queue", "--output", tmp_path)

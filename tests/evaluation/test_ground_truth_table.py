@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from evaluation.truths import NOTE, OTHER, Output
 
+from evalkit.errors import StoreError
+from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth_table import COLUMNS, TableLevel, load_ground_truth, read_folder_ground_truth
 from evalkit.store import review_file_name
 
@@ -120,6 +122,16 @@ def test_a_damaged_review_is_named(output: Output, review: str) -> None:
     assert "reviews/two/0001.json" in problem
 
 
+def test_lost_ground_truth_of_a_review_is_named(output: Output) -> None:
+    for case_id, outcome in (("lost", "corrected"), ("two", "validated"), ("unread", "undeterminable")):
+        review = {"schema_version": 1, "reviewer": "dr_lee", "outcome": outcome}
+        output.files.write_json(review_file_name(case_id, 1), review)
+        output.files.write_json(review_file_name(f"{case_id}.second", 1), review)
+    output.files.write_json(review_file_name("gone", 1), {"schema_version": 1, "reviewer": "x", "outcome": "validated"})
+    (problem,) = load_ground_truth(output.root).attrs["problems"]
+    assert problem.startswith("ground_truth/gt_gone.json is missing")
+
+
 def test_a_damaged_bundle_is_named_and_the_others_are_whole(output: Output) -> None:
     (output.root / "document_bundles/two.json").write_text("{")
     for level in LEVELS:
@@ -128,6 +140,14 @@ def test_a_damaged_bundle_is_named_and_the_others_are_whole(output: Output) -> N
         assert "two" in table.attrs["problems"][0]
         assert "alone" in set(table["doc_id"])
     assert load_ground_truth(output.root).set_index("doc_id").loc[["two"], "sha256"].isna().all()
+
+
+def test_dropped_types_are_named_with_their_remedy(output: Output, tmp_path: Path) -> None:
+    path = output.root / "ground_truth/gt_two.json"
+    path.write_text(path.read_text().replace(NOTE, "Dental Chart"))
+    with pytest.raises(StoreError, match=r"gt_two\.json names the document type Dental Chart.* types_file") as raised:
+        export_ground_truth(output.root, tmp_path / "t")
+    assert "backup" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

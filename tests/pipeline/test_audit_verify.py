@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import re
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -28,8 +30,11 @@ from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import find_expired_documents, purge
 from evalkit.pipeline.run_history import hash_result
 from evalkit.review import SMEReviewHelper
+from evalkit.review.case_files import read_packet
 from evalkit.review.index_rebuild import reindex
+from evalkit.review.loaders import read_bundle, read_extractions, read_result
 from evalkit.settings import Settings
+from evalkit.store import local_folder
 
 REVIEWED = f"reviews/{DOC}"
 SECOND, ADJUDICATION = f"{REVIEWED}.second", f"{REVIEWED}.adjudication"
@@ -195,6 +200,29 @@ def test_what_others_leave_is_named_and_stops_nothing(output: Path, name: str) -
     assert reindex(open_folder(output))[0] == 4
     assert find_expired_documents(open_folder(output), unchanged_since=datetime(2020, 1, 1, tzinfo=UTC)).finished == ()
     purge(open_folder(output), [DOC], purged_at=NOW)
+
+
+def test_a_file_too_large_to_read_hides_no_other_fault(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_folder, "_MAX_FILE_BYTES", 8 << 20)
+    os.truncate(output / PACKET, 9 << 20)
+    torn("results/quest_cbc.json")(output)
+    faults = named(output)
+    assert "larger than 8 MB. Move it out of the output folder" in faults[PACKET]
+    assert "results/quest_cbc.json" in faults
+
+
+def test_a_copy_under_a_wrong_name_is_read_for_no_other(output: Path) -> None:
+    for name in (
+        "results/{}.json",
+        "document_bundles/{}.json",
+        "extractions/{}.json",
+        "sme_packets/sme_packet_{}.json",
+    ):
+        (source,) = (path for path in [output / name.format(DOC)] if path.exists())
+        shutil.copy(source, output / name.format("copy"))
+    for read in (read_result, read_bundle, read_extractions, read_packet):
+        with pytest.raises(StoreError, match=r"copy\.json is a copy of another file.*Move it out"):
+            read(open_folder(output), "copy")
 
 
 def test_purges_and_openings_are_looked_for_in_an_export(output: Path, tmp_path: Path) -> None:

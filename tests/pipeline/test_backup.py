@@ -222,6 +222,14 @@ def test_links_are_left_out_and_named(output: Path, target: Path, tmp_path: Path
     summary = back_up(open_folder(output), target)
     assert summary.left_out == ("results/link.json",)
     assert "results/link.json" not in check_backup(Path(summary.path)).files
+    told = evalkit_command("backup", target, "--output", output)
+    assert (told.returncode, "results/link.json is a link" in told.stderr) == (1, True)
+
+
+def test_backup_tells_what_is_lost(output: Path, target: Path, caplog: pytest.LogCaptureFixture) -> None:
+    next((output / "sme_packets").iterdir()).unlink()
+    back_up(open_folder(output), target)
+    assert "Restore sme_packets/" in caplog.text
 
 
 def test_restored_empty_folder_is_replaced(output: Path, target: Path, restored: Path) -> None:

@@ -225,8 +225,15 @@ def test_a_colleague_who_named_the_document_is_pointed_to(output: Path, notes: s
 
 
 def test_purge_names_copies_that_evalkit_did_not_write(output: Path) -> None:
-    copies = [f"results/{DOC}.json~", f"document_bundles/.{DOC}.json.swp"]
-    for name in (*copies, f"results/{DOC}-1a2b3c4d.json~", "results/notes on all.txt"):
+    copies = [f"results/{DOC}.json~", f"document_bundles/.{DOC}.json.swp", f"results/results/{DOC}.json"]
+    copies += [f"copy/sme_packets/sme_packet_{DOC}.json", f"copy/reviews/{DOC}.second/0001.json"]
+    for name in (
+        *copies,
+        "copy/reviews/requisition/0001.json",
+        f"results/{DOC}-1a2b3c4d.json~",
+        "results/notes on all.txt",
+    ):
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
         (output / name).write_text("{}")
     (done,) = purge(open_folder(output), [DOC], purged_at=LATER)
     traces = [line.partition(",")[0] for line in done.remaining_traces if "did not write" in line]

@@ -29,6 +29,7 @@ from evalkit.store import (
     check_and_describe_database,
     packet_file_name,
     result_file_name,
+    review_file_name,
 )
 
 CASES = [f"case_{number}" for number in range(5)]
@@ -327,6 +328,33 @@ def test_lost_result_is_told_and_its_row_is_kept(settled_desk: Workspace, caplog
         assert "1 document had no result file" in caplog.text
         assert "Restore results/" in caplog.text
     assert CASES[4] in settled_desk.index.map_decisions_by_doc_id()
+
+
+def test_lost_review_is_told_and_no_remedy_is_a_reindex(
+    settled_desk: Workspace, caplog: pytest.LogCaptureFixture
+) -> None:
+    (settled_desk.root / review_file_name(CASES[0], 1)).unlink()
+    for _ in range(2):
+        caplog.clear()
+        list_rows(settled_desk, read_only=True)
+        assert "1 case had a review whose file is missing. Restore reviews/ from a backup" in caplog.text
+        assert "reindex" not in caplog.text
+
+
+def test_packet_without_a_case_id_hides_no_other(settled_desk: Workspace) -> None:
+    (settled_desk.root / packet_file_name("")).write_text("{}")
+    assert len(list_rows(settled_desk, read_only=True)) == len(CASES)
+    assert rebuilding.reindex(open_folder(settled_desk.root)) == (2, len(CASES))
+
+
+def test_torn_packet_that_nobody_began_is_written_again(settled_desk: Workspace) -> None:
+    for case_id in CASES[:2]:
+        (settled_desk.root / packet_file_name(case_id)).write_bytes(b"{")
+        settled_desk.publish(Build.single("Genomic Report"), [Build.issue()], doc_id=case_id)
+    assert (
+        settled_desk.root / packet_file_name(CASES[0])
+    ).read_bytes() == b"{"  # its review was made on the lost bytes
+    assert settled_desk.files.read_json(packet_file_name(CASES[1]))["case_id"] == CASES[1]
 
 
 def test_database_of_another_folder_is_refused_by_name(settled_desk: Workspace) -> None:

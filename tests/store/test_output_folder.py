@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import re
@@ -22,7 +23,7 @@ from hypothesis import strategies as st
 from places import open_folder, open_index
 from pydantic import BaseModel
 
-from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.errors import EvalkitError, NotFound, StoreError, UsageError
 from evalkit.pipeline import RunSummary
 from evalkit.store import (
     CASE_COLUMNS,
@@ -469,6 +470,32 @@ def test_a_file_in_the_place_of_a_folder_is_told(
     with pytest.raises(StoreError, match="reviews") as refused:
         look(files, "reviews")
     assert refused.value.code == "STORE-LINK"
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+@pytest.mark.parametrize(
+    "hold", [LocalOutputFolder.hold_run_lock, LocalOutputFolder.hold_save_lock, LocalOutputFolder.hold_write_lock]
+)
+def test_a_disk_without_locks_is_told(
+    files: OutputFolder, monkeypatch: pytest.MonkeyPatch, hold: Callable[[OutputFolder], Any], number: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "fcntl", refuse)
+    with pytest.raises(EvalkitError, match="no file locks"), hold(files):
+        pass
+
+
+def test_a_folder_in_the_place_of_a_file_is_told(files: OutputFolder) -> None:
+    for name in (".lock", "results/a.json"):
+        (files.root / name).mkdir(parents=True)
+    with pytest.raises(EvalkitError, match=r"Move the folder \.lock out"), files.hold_run_lock():
+        pass
+    with pytest.raises(StoreError, match=r"Move it out of the output folder") as refused:
+        files.read_json("results/a.json")
+    assert refused.value.code == "STORE-TORN"
 
 
 @pytest.mark.parametrize("stray", [".DS_Store", ".nfs000000000001", "notes.txt"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import resource
 import shutil
@@ -57,6 +58,16 @@ def test_each_error_of_sqlite_has_a_name_and_remedy(tmp_path: Path, name: str, c
     assert told.remedy
     assert "John Smith" not in str(told)
     assert "delete" not in str(told).lower()
+
+
+def test_a_disk_without_locks_is_not_called_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    (tmp_path / ".review.lock").touch()
+    assert build_database_error(tmp_path, failure("SQLITE_BUSY")).code == "STORE-BUSY"
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert build_database_error(tmp_path, failure("SQLITE_BUSY")).code == "STORE-LOCKS"
 
 
 def test_intact_database_is_never_called_damaged(tmp_path: Path) -> None:

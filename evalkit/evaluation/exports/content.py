@@ -149,7 +149,7 @@ def collect_content(output_folder: OutputFolder, options: ExportOptions) -> Expo
         try:
             bundle = read_bundle(output_folder, truth.record.doc_id)
         except StoreError as error:
-            problems.append(f"{truth.record.doc_id!r}: {error.message}")
+            problems.append(f"{truth.record.doc_id!r}: {error}")
             continue
         document = _build_export_document(truth, bundle, options, aliases)
         documents.append(document)
@@ -181,7 +181,7 @@ def _create_pseudonym_map(
         with open_index(output_folder, read_only=True) as index:
             row_by_doc_id = {row["doc_id"]: row for row in index.list_documents()}
     except StoreError as error:
-        collected_problems.append(error.message)
+        collected_problems.append(str(error))
     hash_by_doc_id = {truth.record.doc_id: truth.sha256 for truth in folder_truth.documents}
     result_doc_ids = {
         name.rpartition("/")[2].removesuffix(".json") for name in output_folder.list_json_files(RESULTS_FOLDER)
@@ -231,7 +231,7 @@ def iterate_base_cases(content: ExportContent) -> Iterator[CaseOpinions]:
         try:
             opinions = CaseOpinions.read(content.output_folder, case_id, check_ids)
         except EvalkitError as error:
-            content.problems.append(f"{case_id!r}: {error.message}")
+            content.problems.append(f"{case_id!r}: {error}")
             continue
         if not opinions.base_packet.is_attention_check:
             yield opinions

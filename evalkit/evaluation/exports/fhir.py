@@ -76,7 +76,7 @@ def write_fhir_folder(content: ExportContent, target: Path) -> int:
                 _require_same_truth(path, record)
                 count += 1
             except EvalkitError as error:
-                content.problems.append(f"{doc_id!r}: {error.message}")
+                content.problems.append(f"{doc_id!r}: {error}")
     return count
 
 
@@ -118,7 +118,7 @@ def _iterate_fields(content: ExportContent) -> Iterator[tuple[str, FieldsGroundT
             stored = content.output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
             truth = parse_stored_record(FieldsGroundTruth, stored, name, "Restore it from a backup.")
         except StoreError as error:
-            content.problems.append(error.message)
+            content.problems.append(str(error))
             continue
         if content.options.include_silver or truth.vouched:
             yield truth.doc_id, truth
@@ -169,7 +169,7 @@ def _cut_segments(
         if others := subjects.list_pages_of_others(*pages, one_patient_pages):
             content.problems.append(
                 f"{bundle.doc_id!r}: the PDF and the quotes of {segment.page_range_text} are left out, because page "
-                f"{others[0]} names another patient than most of these pages"
+                f"{others[0]} names another patient than most of these pages. Check them by hand."
             )
             segments.append(_strike_words(segment))
             continue

@@ -55,7 +55,7 @@ def write_label_studio_folder(content: ExportContent, target: Path) -> int:
             try:
                 tasks.append(_build_task(content, opinions, records, folder, target.name))
             except EvalkitError as error:
-                content.problems.append(f"{opinions.base_packet.case_id!r}: {error.message}")
+                content.problems.append(f"{opinions.base_packet.case_id!r}: {error}")
         create_private_file(folder / "tasks.json", json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
         config = _render_template(
             "label_studio.xml.j2",

@@ -89,7 +89,7 @@ def _iterate_records(
         try:
             yield read_record(content.output_folder, file_name.rpartition("/")[2].removesuffix(".json"))
         except StoreError as error:
-            content.problems.append(error.message)
+            content.problems.append(str(error))
 
 
 def _iterate_issues(content: ExportContent) -> Iterator[_Row]:
@@ -151,7 +151,7 @@ def _iterate_figures(content: ExportContent) -> Iterator[_Row]:
         study = read_folder_study(content.output_folder, foreign_types=settings.foreign_types)
         report = build_report(study, made_at=format_iso_seconds(utc_now()), certificate_settings=settings.certificate)
     except StoreError as error:
-        content.problems.append(f"the report is missing: {error.message}")
+        content.problems.append(f"the report is missing: {error}")
         return
     for section in report.sections:
         for table in section.tables:

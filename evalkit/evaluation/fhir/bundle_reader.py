@@ -36,9 +36,9 @@ def read_bundle_export(folder: Path, problems: list[str]) -> Iterator[TruthInBun
         try:
             truth = read_truth(json.loads(path.read_bytes()), path.name)
         except (OSError, ValueError):
-            problems.append(f"{path.name} cannot be read as JSON")
+            problems.append(f"{path.name} cannot be read as JSON. Export again.")
         except StoreError as error:
-            problems.append(error.message)
+            problems.append(str(error))
         else:
             if truth:
                 yield truth

@@ -349,12 +349,6 @@ class PastOutputFolder(ReadOnlyFolder):
         return set(self._names_by_folder.get(subfolder, ()))
 
     @override
-    def list_json_files(self, subfolder: str) -> list[str]:
-        return sorted(
-            f"{subfolder}/{name}" for name in self.list_file_and_folder_names(subfolder) if name.endswith(".json")
-        )
-
-    @override
     def list_subfolder_names(self, subfolder: str) -> list[str]:
         names = self.list_file_and_folder_names(subfolder)
         return sorted(name for name in names if f"{subfolder}/{name}" in self._names_by_folder)

@@ -107,7 +107,7 @@ from evalkit.store import (
     review_file_name,
     run_file_name,
 )
-from evalkit.store.change_chain import ChainComparison, ChainState, compare_with_chain, is_link_unchanged, read_chain
+from evalkit.store.change_chain import ChainState, compare_with_chain, is_link_unchanged, read_chain
 from evalkit.store.file_names import CHANGES_FOLDER, change_link_file_name
 from evalkit.store.index import CHANGES_HEAD_ID
 from evalkit.store.local_folder import CHANGING_MODES, EXPOSING_MODES
@@ -179,7 +179,12 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
             for number, sha256 in _list_known_links(output_folder, index)
             if not is_link_unchanged(output_folder, number, sha256)
         ]
-        faults += _list_chain_faults(chain, comparison, {fault.file for fault in faults})
+        faulty_names = {fault.file for fault in faults}
+        faults += [
+            IntegrityFault(name, what, _CHAIN_REMEDY)
+            for name, what in (*chain.faults, *comparison.faults)
+            if name not in faulty_names
+        ]
     chain_ids = output_folder.list_subfolder_names(REVIEWS_FOLDER)
     count_by_kind = {
         "results": len(output_folder.list_json_files(RESULTS_FOLDER)),
@@ -213,15 +218,6 @@ def _list_known_links(output_folder: OutputFolder, index: OutputIndex) -> list[t
         sessions = [session for record in read_run_records(output_folder) for session in record.sessions]
         links |= {link for session in sessions if (link := session.times.get("newest_link"))}
     return sorted(links)
-
-
-def _list_chain_faults(
-    chain: ChainState, comparison: ChainComparison, faulty_names: Collection[str]
-) -> Iterator[IntegrityFault]:
-    """List differences from the chain, except of files that have a fault already."""
-    for name, what in (*chain.faults, *comparison.faults):
-        if name not in faulty_names:
-            yield IntegrityFault(name, what, _CHAIN_REMEDY)
 
 
 def _run_check_as_faults(file_name: str, check: Callable[[], Iterable[IntegrityFault]]) -> Iterator[IntegrityFault]:
@@ -260,24 +256,16 @@ def _check_each(
 def _check_document(output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
     doc_id = PurePath(name).stem
     result = read_result(output_folder, doc_id)
-    if result.doc_id != doc_id:
-        yield IntegrityFault(name, "it names another document than its file name", "Run the document with --fresh.")
     if not isinstance(result, DocumentResult):
         return
     if result.decision is Decision.ESCALATE_TO_SME and not output_folder.has_file(packet_file_name(doc_id)):
         yield IntegrityFault(
             packet_file_name(doc_id), "its document was escalated, but the packet is missing", "Run the document again."
         )
-    bundle = read_bundle(output_folder, doc_id)
-    if (bundle.doc_id, bundle.sha256) != (doc_id, result.sha256):
+    if read_bundle(output_folder, doc_id).sha256 != result.sha256:
         yield IntegrityFault(
             bundle_file_name(doc_id), "it is of another document than the result", "Run the document with --fresh."
         )
-
-
-def _check_extractions(output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
-    if read_extractions(output_folder, PurePath(name).stem).doc_id != PurePath(name).stem:
-        yield IntegrityFault(name, "it names another document than its file name", "Extract the document with --fresh.")
 
 
 # ---------------------------------------------------------------------------------------------------- reviews
@@ -421,10 +409,6 @@ def _get_accepted_at_and_probability(stored_truth: Mapping[str, Any]) -> tuple[s
 # ---------------------------------------------------------------------------------------------- other files
 
 
-def _report_stray_file(_output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
-    yield IntegrityFault(name, "it belongs to no attention check", "Move the file out of the output folder.")
-
-
 def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
     packet = read_packet(output_folder, case_id)
     if packet.review_status == "completed" and not find_newest_revision(output_folder, case_id):
@@ -469,12 +453,15 @@ _READERS: Mapping[str, Callable[[OutputFolder], object]] = {
     ROSTER_FILE: lambda output_folder: ReviewerRoster(output_folder).list_reviewers(),
     SAMPLE_DRAWS_FOLDER: read_all_draws,
     RUNS_FOLDER: read_run_records,
+    SQLITE_FILE: check_and_describe_database,
 }
 
 
-def _read_records(output_folder: OutputFolder, name: str) -> tuple[IntegrityFault, ...]:
-    """Read records whose damage is an error. StoreError."""
-    _READERS[name](output_folder)
+def _require_readable(
+    read: Callable[[OutputFolder, str], object], output_folder: OutputFolder, subject: str
+) -> tuple[()]:
+    """Read a record whose damage is an error. StoreError."""
+    read(output_folder, subject)
     return ()
 
 
@@ -575,11 +562,6 @@ def _check_runs(output_folder: OutputFolder, _folder: str) -> Iterator[Integrity
             yield from history.check_result(name)
 
 
-def _check_database(output_folder: OutputFolder, _file: str) -> tuple[()]:
-    check_and_describe_database(output_folder)
-    return ()
-
-
 def _check_permissions(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     """Tell what others can read of patients' data, or change."""
     if not isinstance(output_folder, LocalOutputFolder):
@@ -673,7 +655,12 @@ def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> It
 
 _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], ...] = (
     partial(_check_each, lambda folder: folder.list_json_files(RESULTS_FOLDER), str, _check_document),
-    partial(_check_each, lambda folder: folder.list_json_files(EXTRACTIONS_FOLDER), str, _check_extractions),
+    partial(
+        _check_each,
+        lambda folder: folder.list_json_files(EXTRACTIONS_FOLDER),
+        str,
+        partial(_require_readable, lambda folder, name: read_extractions(folder, PurePath(name).stem)),
+    ),
     partial(
         _check_each,
         lambda folder: folder.list_subfolder_names(REVIEWS_FOLDER),
@@ -682,11 +669,22 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
         is_locked=True,
     ),
     partial(_check_each, _list_ids_with_ground_truth, ground_truth_file_name, _check_ground_truth, is_locked=True),
-    partial(_check_each, list_stray_attention_check_files, str, _report_stray_file),
+    partial(
+        _check_each,
+        list_stray_attention_check_files,
+        str,
+        lambda _, name: (
+            IntegrityFault(name, "it belongs to no attention check", "Move the file out of the output folder."),
+        ),
+    ),
     partial(_check_each, list_case_ids_with_packet, packet_file_name, _check_packet, is_locked=True),
-    partial(_check_each, lambda _: _READERS, str, _read_records),
+    partial(
+        _check_each,
+        lambda _: _READERS,
+        str,
+        partial(_require_readable, lambda folder, name: _READERS[name](folder)),
+    ),
     partial(_check_each, lambda _: (RUNS_FOLDER,), str, _check_runs),
-    partial(_check_each, lambda _: (SQLITE_FILE,), str, _check_database),
     _check_no_symlinks,
     _check_permissions,
     partial(_check_each, lambda _: (PURGE_RECORDS_FOLDER,), str, _check_purge_records),
@@ -837,7 +835,7 @@ def _list_later_sessions(
     """
     known_sha256s = {event.sha256 for event in exported_events if event.event == "ran"}
     known_number = max((event.revision or 0 for event in exported_events if event.event == "chained"), default=0)
-    with suppress(StoreError):  # `_read_records` reports it
+    with suppress(StoreError):  # a check of its own reports it
         return [
             (record, session)
             for record in read_run_records(output_folder)
@@ -892,10 +890,7 @@ def _list_roster_notes(output_folder: OutputFolder, exported_events: Collection[
 
 
 def _is_exported_review_unchanged(output_folder: OutputFolder, exported_event: _ExportedEvent) -> bool:
-    try:
-        return (
-            hash_review_file(output_folder, exported_event.case_id or "", exported_event.revision or 0)
-            == exported_event.sha256
-        )
-    except EvalkitError:
-        return False
+    case_id, revision = exported_event.case_id or "", exported_event.revision or 0
+    with suppress(EvalkitError):
+        return hash_review_file(output_folder, case_id, revision) == exported_event.sha256
+    return False

@@ -218,7 +218,8 @@ def _execute_purge(contents: FolderContents, registries: SharedFiles, intent: Pu
         doc_id, case_ids, intent.sha256, new_name_by_case
     )
     if isinstance(output_folder, LocalOutputFolder):
-        output_folder.remove_old_temp_files(time.time() - _ORPHAN_AGE_SECONDS)
+        limit = time.time() - _ORPHAN_AGE_SECONDS
+        output_folder.remove_old_temp_files(lambda path: path.lstat().st_mtime < limit)
     review_count = sum(len(chain.reviews) for chain in read_record(output_folder, record_name, PurgeRecord).chains)
     return PurgedDocument(
         doc_id,

@@ -21,9 +21,10 @@ from evalkit.store import (
     TEMPLATE_REVIEWS_FOLDER,
     TEMPLATES_FOLDER,
     OutputFolder,
-    list_unrecognised_names,
     template_file_name,
 )
+from evalkit.store.change_chain import RECORDED_FOLDERS
+from evalkit.store.file_names import CHANGES_FOLDER, NAME_PART_PATTERN, TEMP_FOLDER
 
 #: Folders whose files may name a document in a person's own words.
 _FREE_TEXT_FOLDERS = (
@@ -34,15 +35,20 @@ _FREE_TEXT_FOLDERS = (
     TEMPLATE_REVIEWS_FOLDER,
 )
 
-#: Folders with a file or folder for each document, named after it.
+#: Folders with a file for each document or case, named after it; there are reviews in folders, too.
 _DOCUMENT_FOLDERS = (
     BUNDLES_FOLDER,
     RESULTS_FOLDER,
     PACKETS_FOLDER,
-    REVIEWS_FOLDER,
     GROUND_TRUTH_FOLDER,
     EXTRACTIONS_FOLDER,
     ATTENTION_CHECKS_FOLDER,
+)
+_OTHER_FOLDERS = {*RECORDED_FOLDERS, CHANGES_FOLDER, TEMP_FOLDER}.difference(_DOCUMENT_FOLDERS)
+_NAME = NAME_PART_PATTERN.pattern
+#: Files where evalkit writes them, and those beside its folders.
+_OWN_FILE_PATTERN = re.compile(
+    rf"[^/]+|(?:{'|'.join(map(re.escape, _OTHER_FOLDERS))})/.*|(?:{'|'.join(_DOCUMENT_FOLDERS)})/{_NAME}|{REVIEWS_FOLDER}/{_NAME}/{_NAME}"
 )
 
 
@@ -94,7 +100,8 @@ def add_remaining_traces(contents: FolderContents, purged_documents: Sequence[Pu
             for document in purged_ids
         },
     )
-    stray_files = list(_list_stray_files(output_folder))
+    # As editors, and copies of folders in folders, leave them.
+    stray_files = [name for name in sorted(output_folder.map_file_versions()) if not _OWN_FILE_PATTERN.fullmatch(name)]
     return [
         replace(
             document,
@@ -106,7 +113,7 @@ def add_remaining_traces(contents: FolderContents, purged_documents: Sequence[Pu
                 *(
                     f"{name}, which evalkit did not write, and which may be a copy: look at it, and remove it"
                     for name in stray_files
-                    if _has_stem(name, document.doc_id)
+                    if re.search(rf"/[.#~]*(?:sme_packet_|gt_)?{re.escape(document.doc_id)}(?![A-Za-z0-9_-])", name)
                 ),
             ),
         )
@@ -125,18 +132,6 @@ def _describe_remaining_traces(
         yield "the bucket's copies of removed objects (versions, soft delete, replicas): remove them there"
     if output_folder.has_file(template_file_name(doc_id)):
         yield f"{template_file_name(doc_id)}, a bank-statement template with the document's name: remove it if nobody needs it"
-
-
-def _list_stray_files(output_folder: OutputFolder) -> Iterator[str]:
-    """List files beside those of documents that evalkit did not write, as editors do."""
-    for subfolder in _DOCUMENT_FOLDERS:
-        yield from (f"{subfolder}/{name}" for name in list_unrecognised_names(output_folder, subfolder))
-
-
-def _has_stem(name: str, doc_id: str) -> bool:
-    """Return True if a file is named after a document, as ``scan.json~`` is."""
-    rest = PurePath(name).name.lstrip(".#~").removeprefix(doc_id)
-    return rest != PurePath(name).name.lstrip(".#~") and not re.match(r"[A-Za-z0-9_-]", rest)
 
 
 def _map_mentions_by_doc_id(
