@@ -36,7 +36,9 @@ def tabulate_reliability(
     0  0.0   0.5  1       0.100       0.0         0.000          0.975
     1  0.5   1.0  2       0.925       0.5         0.013          0.987
     """
-    confidence_array, correct_array, weight_array = _convert_to_arrays(confidences, correct, weights)
+    confidence_array, correct_array, weight_array = _convert_to_arrays(
+        confidences, correct, weights, is_probability=True
+    )
     bin_edges = np.linspace(0.0, 1.0, bin_count + 1)
     bin_indices = np.searchsorted(bin_edges[1:-1], confidence_array)
     rows = []
@@ -76,7 +78,9 @@ def compute_expected_calibration_error(
     >>> compute_expected_calibration_error([0.75, 0.75, 0.25], [True, True, False], bin_count=2)
     0.25
     """
-    confidence_array, correct_array, weight_array = _convert_to_arrays(confidences, correct, weights)
+    confidence_array, correct_array, weight_array = _convert_to_arrays(
+        confidences, correct, weights, is_probability=True
+    )
     if not len(confidence_array):
         return float("nan")
     inner_edges = np.linspace(0.0, 1.0, bin_count + 1)[1:-1]
@@ -96,7 +100,9 @@ def compute_brier_score(
 
     Source: Brier, Monthly Weather Review 78 (1950); scikit-learn computes it.
     """
-    confidence_array, correct_array, weight_array = _convert_to_arrays(confidences, correct, weights)
+    confidence_array, correct_array, weight_array = _convert_to_arrays(
+        confidences, correct, weights, is_probability=True
+    )
     if not len(confidence_array):
         return float("nan")
     return float(
@@ -142,10 +148,19 @@ def tabulate_risk_coverage(
 
 
 def _convert_to_arrays(
-    scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None
+    scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None, *, is_probability: bool = False
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     score_array, correct_array = np.asarray(scores, dtype=float), np.asarray(correct, dtype=float)
     weight_array = np.ones(len(score_array)) if weights is None else np.asarray(weights, dtype=float)
+    if not len(score_array) == len(correct_array) == len(weight_array):
+        raise ValueError(
+            f"{len(score_array)} scores, {len(correct_array)} outcomes and {len(weight_array)} weights: "
+            "pass one of each per document"
+        )
+    if np.isnan(score_array).any():
+        raise ValueError("scores contains NaN: leave out documents without a score, and report how many were left out")
+    if is_probability and ((score_array < 0) | (score_array > 1)).any():
+        raise ValueError("every confidence must be between 0 and 1")
     return score_array, correct_array, weight_array
 
 

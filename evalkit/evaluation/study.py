@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from evalkit.classification.page_risks import combine_page_risks, compute_page_risks
 from evalkit.core.data_frames import TEXT, build_frame
 from evalkit.core.grouping import group_pairs
+from evalkit.document_types import list_type_names
 from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import (
@@ -392,11 +393,12 @@ def read_study(
             ``segments`` as ``1-5 Genomic Report; 6-8 Clinical Note``). For the documents in this file, the labels
             replace the truth from reviews.
         production: CSV or JSON file of the production classifier's labels, which replace labels given to the run.
-        foreign_types: label of the production classifier → document type, as ``Settings.load`` has checked it.
+        foreign_types: label of the production classifier → one of the five document types.
         settings: settings to use instead of the environment and ``evalkit.toml``; only the database is read from them.
 
     Raises:
-        UsageError: the folder or a file of labels is missing or unreadable.
+        UsageError: the folder or a file of labels is missing or unreadable, or ``foreign_types`` maps a label to an
+            unknown type.
         StoreError: a draw, an event, ``production_labels.json`` or the index is damaged; these files concern all
             documents.
     """
@@ -419,6 +421,13 @@ def read_folder_study(
             remedy="Give the output folder of an `evalkit run`, `evalkit extract` or `evalkit review-template`, or a run that "
             "`evalkit runs` lists.",
         )
+    for foreign_label, type_name in (foreign_types or {}).items():
+        if type_name not in list_type_names():
+            raise UsageError(
+                f"[foreign_types] maps the label {foreign_label!r} to {type_name!r}, which is not a document type",
+                code="FOREIGN-TYPES",
+                remedy=f"Map this label to one of {', '.join(list_type_names())}.",
+            )
     reader = _StudyReader(output_folder, dict(foreign_types or {}))
     reader.load_label_files(truth, production)
     documents, replaced_documents = (

@@ -283,6 +283,8 @@ def normalise_lab_result(text: str) -> str | None:
     ('35.0 % (36.0-45.0)', '104 H mg/dL (65-99)', 'non-reactive')
     >>> normalise_lab_result("5.2 x 10 9/L"), normalise_lab_result("5.2 10*9/L"), normalise_lab_result("5.2 x10E9/L")
     ('5.2 x10^9/L', '5.2 10^9/L', '5.2 x10^9/L')
+    >>> normalise_lab_result("0.41\tug/mL FEU\t<0.50"), normalise_lab_result("9 mg/dL HIGH"), normalise_lab_result("9 mg/dL REF 3-5")
+    ('0.41 ug/mL FEU (<0.50)', '9 HIGH mg/dL', '9 mg/dL (3-5)')
     """
     if word := get_pattern("qualitative_result").match(text.strip()):
         return word.group().lower()
@@ -298,6 +300,8 @@ def normalise_lab_result(text: str) -> str | None:
     comparison, flag = (number["sign"] or "").strip(), flag_match.group().upper() if flag_match else ""
     # Restore the mark of an exponent printed as a superscript: 10 9/L is 10^9/L, not 109/L.
     unit = get_pattern("power_of_ten").sub(r"\1^\2", _remove_whitespace(unit_match.group())) if unit_match else ""
+    basis = get_pattern("lab_unit_basis").match(text, unit_match.end()) if unit_match else None
+    unit += f" {basis.group().strip()}" if basis else ""
     return " ".join(filter(None, (f"{comparison}{number['number']}", flag, unit, range_text)))
 
 

@@ -34,6 +34,7 @@ MIN_STATED_PROBABILITY = 0.7
 MIN_DATE_ADVANTAGE = 0.4
 
 _SENTENCE_END = re.compile(r"(?<=\w\w[.;?])[ \t]+(?=[A-Z(])|\n(?![a-z])")
+_HAS_DIGIT = re.compile(r"\d").search
 _WORD = re.compile(r"[a-z]+|0+(?:[.,]0+)*|[%+<>/?:]")
 #: Words of more letters are also known by so many first and last letters.
 _WORD_ENDS = 4
@@ -114,12 +115,13 @@ def extract_features(sentence: str) -> set[str]:
 
 
 def classify_sentences(pages: Iterable[Page]) -> tuple[TopicSentence, ...]:
-    """Compute the topics of all sentences of some pages."""
+    """Compute the topics of some pages' sentences with a number: no other states a date, a stage or a size."""
     weights = load_topic_weights()
     return tuple(
         TopicSentence(page.page_num, sentence, weights.compute_probabilities(sentence))
         for page in pages
         for sentence in split_sentences(page.text)
+        if _HAS_DIGIT(sentence)
     )
 
 
@@ -143,7 +145,9 @@ def find_topic_doubts(
             (
                 sentence
                 for sentence in split_sentences(value.raw or "" if value.is_found else "")
-                if weights.compute_probabilities(sentence)[NARRATIVE] < MIN_NARRATIVE_PROBABILITY
+                if "\t" not in sentence
+                and not sentence.endswith(":")  # no row of a table, no heading
+                and weights.compute_probabilities(sentence)[NARRATIVE] < MIN_NARRATIVE_PROBABILITY
             ),
             None,
         )

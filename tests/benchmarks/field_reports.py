@@ -52,7 +52,8 @@ MATTERS = {"histology", "grade", "margins", "ihcMarkers", "mutations", "msiStatu
 _AMINO = dict(zip(["Ala", "Arg", "Asn", "Asp", "Cys", "Gln", "Glu", "Gly", "His", "Ile", "Leu", "Lys", "Met", "Phe", "Pro", "Ser", "Thr", "Trp", "Tyr", "Val", "Ter"],
                   "ARNDCQEGHILKMFPSTWYV*", strict=True))  # fmt: skip
 _STAINS = {"estrogenreceptor": "er", "oestrogenreceptor": "er", "progesteronereceptor": "pr", "her2neu": "her2",
-           "ki67index": "ki67", "mib1": "ki67", "chromogranina": "chromogranin", "ca9": "caix"}  # fmt: skip
+           "ki67index": "ki67", "mib1": "ki67", "chromogranina": "chromogranin", "ca9": "caix",
+           "smoothmuscleactin": "sma", "hcaldesmon": "caldesmon"}  # fmt: skip
 _POLARITIES = (
     ("close", r"\bclose\b(?!st)"),
     ("equivocal", r"equivocal|indeterminate"),
@@ -70,7 +71,9 @@ _POLARITIES = (
 
 def squash(text: str) -> str:
     """The text in lower case, with plain dashes and single spaces."""
-    text = re.sub(r"[\u2010-\u2015\u2212]", "-", text.lower().replace("\u00d7", "x").replace("\u00b5", "u"))
+    text = re.sub(
+        r"[\u2010-\u2015\u2212]", "-", text.lower().replace("\u00d7", "x").replace("\u00b5", "u").replace("\u03bc", "u")
+    )
     return re.sub(r"\s+", " ", text.replace("tumour", "tumor")).strip(" .;,:")
 
 

@@ -42,10 +42,7 @@ from evalkit.extraction.sentence_topics import (
     squeeze_words,
 )
 
-TOPICS = (
-    "histology", "grade", "margins", "ihcMarkers", "stage", "tumorSize", "mutations", "msiStatus", "tmb", NARRATIVE,
-    "measurements", "labValues", "date", "institution",
-)  # fmt: skip
+TOPICS = (NARRATIVE, "date", "stage", "tumorSize")
 LEARNED_HALVES = tuple(half for half in HALVES if not half.startswith("seventh"))
 AUTHORS = tuple(dict.fromkeys(half.partition("_")[0] if "_" in half else "first" for half in LEARNED_HALVES))
 RIDGE = 0.3

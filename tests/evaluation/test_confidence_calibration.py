@@ -93,6 +93,16 @@ def test_calibration_without_documents():
     assert tabulate_risk_coverage([], []).empty
 
 
+@pytest.mark.parametrize("function", [tabulate_reliability, compute_expected_calibration_error, compute_brier_score])
+def test_what_is_no_confidence_is_refused(function):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        function([1.2], [True])
+    with pytest.raises(ValueError, match="NaN"):
+        function([math.nan], [True])
+    with pytest.raises(ValueError, match="one of each"):
+        function([0.5], [])
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Risk against coverage
 

@@ -112,6 +112,7 @@ def test_program_answer_marks_document_as_simulated(output: Output) -> None:
     assert load_ground_truth(output.root).set_index("doc_id")["is_simulated"].to_dict() == {"alone": True, "two": True}
     found = read_folder_ground_truth(output.root)
     assert found.reviewers == {"dr_lee", "dr_kim", "simulated_1", "simulated_2", "simulated_3"}
+    assert {one.record.doc_id: one.simulated_answer_count for one in found.documents} == {"alone": 1, "two": 1}
 
 
 @pytest.mark.parametrize("review", ["{", '{"schema_version": 1, "reviewer": 7, "outcome": "validated"}'])

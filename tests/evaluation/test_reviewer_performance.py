@@ -41,7 +41,9 @@ def test_two_who_cannot_tell_agree():
     assert compute_cohen_kappa([None, "Note"], ["Note", "Note"]) == 0
 
 
-def test_kappa_without_cases_is_undefined():
+def test_kappa_is_about_the_same_cases():
+    with pytest.raises(ValueError, match="one answer for each"):
+        compute_cohen_kappa(["Note"], [])
     assert math.isnan(compute_cohen_kappa([], []))
 
 

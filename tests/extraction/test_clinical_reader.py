@@ -456,7 +456,7 @@ def test_laboratory_results_listed_in_a_line() -> None:
     text = "INR 1.1 [0.9-1.2]; D-dimer 0.31 mg/L FEU [< 0.50]; Fibrinogen 5.2 g/L [2.0-4.0] *. Lactate on 3 May 2024: 2.2 mmol/L."
     assert values("lab-report", "labValues", ClinicalReport(document(text).pages)) == {
         "INR": "1.1 (0.9-1.2)",
-        "D-dimer": "0.31 mg/L (< 0.50)",
+        "D-dimer": "0.31 mg/L FEU (< 0.50)",
         "Fibrinogen": "5.2 * g/L (2.0-4.0)",
     }
 

@@ -812,3 +812,20 @@ def test_a_result_of_a_test_without_units_is_counted() -> None:
     assert list_unread("INR 2.4 (corrected). Target INR 2.0-3.0.", {"labValues.APTT": "38 s"}, "lab-report") == [
         "labValues"
     ]
+
+
+@pytest.mark.parametrize(
+    "impression", ["Suspicious mass of the right breast at 4 o'clock", "Right breast, 4 o'clock: BI-RADS 5"]
+)
+def test_a_side_is_doubted_by_the_position_on_the_clock(impression: str) -> None:
+    findings = "Left breast, 4 o'clock, 3 cm from the nipple: an irregular mass. Right breast: no mass.\nIMPRESSION\n"
+    assert list_doubted(findings + impression, {"impression": impression}, "radiology") == ["impression"]
+    right = impression.replace("right", "left").replace("Right", "Left")
+    assert list_doubted(findings + right, {"impression": right}, "radiology") == []
+
+
+def test_a_corrected_result_below_a_table_goes_to_a_person() -> None:
+    text = "Potassium\t6.8\tmmol/L\t3.5-5.1\nPotassium {}result 4.6 mmol/L."
+    values = {"labValues.Potassium": "6.8 mmol/L (3.5-5.1)", "labValues.Potassium result": "4.6 mmol/L"}
+    assert list_unread(text.format(""), values, "lab-report") == []
+    assert list_unread(text.format("corrected "), values, "lab-report") == ["labValues"]

@@ -49,6 +49,8 @@ def test_a_section_that_ends_with_a_signature_is_doubted(end: str, field: str) -
         "2. Recommend follow-up CT in 6 months.",
         "Degenerative changes of the lumbar spine.",
         "BI-RADS 2, benign.",
+        "Lesion\tPlace\tSize",
+        "BIOMETRIC DATA:",
     ],
 )
 def test_sentences_of_a_section_are_not_doubted(sentence: str) -> None:

@@ -21,6 +21,7 @@ from pydantic.alias_generators import to_camel
 
 from evalkit.core.records import DiscreetModel
 from evalkit.core.remote_services import create_no_redirect_http_client, mute_loggers, parse_retry_after
+from evalkit.errors import UsageError
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
 from evalkit.llm.model_families import ModelFacts, find_model_facts, load_model_family_table
 from evalkit.llm.provider_family import (
@@ -118,6 +119,13 @@ class GeminiProvider:
         project: str | None = None,
         location: str | None = None,
     ) -> None:
+        if bool(project) != bool(location):
+            # If only one is set by mistake, documents would go to the wrong service.
+            raise UsageError(
+                "Vertex AI needs a project and a location, and only one of them is set",
+                code="SETTINGS",
+                remedy="Set both, or neither to use an API key.",
+            )
         self._model_name = model_name
         self._facts = facts or find_model_facts(self.name)
         self._fitter = RequestFitter(self.name, self._facts)
