@@ -378,7 +378,7 @@ def parse_stored_json(
         stored_version = stored["schema_version"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise StoreError(
-            f"{file_name:s} is not one of evalkit's JSON files",
+            f"{file_name:s} cannot be read: it is empty, cut off, or not one of evalkit's JSON files",
             code="STORE-TORN",
             remedy="Restore the file from a backup.",
         ) from error
