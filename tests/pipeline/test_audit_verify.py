@@ -202,6 +202,12 @@ def test_what_others_leave_is_named_and_stops_nothing(output: Path, name: str) -
     purge(open_folder(output), [DOC], purged_at=NOW)
 
 
+def test_a_waiting_case_that_the_index_hides_is_named(output: Path) -> None:
+    waiting(output)
+    database(output, "UPDATE cases SET review_status = 'completed' WHERE case_id = 'new_one'")
+    assert "no expert is shown it" in named(output)[WAITING]
+
+
 def test_no_run_follows_a_decision_that_none_made(output: Path, caplog: pytest.LogCaptureFixture) -> None:
     waiting(output)
     changed("results/new_one.json", decision="AUTO_ACCEPT", decision_rule="7")(output)

@@ -638,6 +638,14 @@ def _check_review_head(output_folder: OutputFolder, head: ReviewChainHead) -> It
         yield IntegrityFault(name, "it was changed after it was saved, or is missing", _RESTORE_REMEDY)
 
 
+def _check_index_statuses(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:
+    """Name the cases that the queue leaves out as answered, and that nobody has answered."""
+    for row in index.list_cases_worst_first("completed"):
+        if not find_newest_revision(output_folder, row["case_id"]):
+            what = "the database calls it completed, but it has no review: no expert is shown it"
+            yield IntegrityFault(packet_file_name(row["case_id"]), what, "`evalkit reindex` writes the index again.")
+
+
 def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     nested_folders = (
         f"{folder}/{name}"
@@ -690,6 +698,7 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
     partial(_check_each, lambda _: (PURGE_RECORDS_FOLDER,), str, _check_purge_records),
     partial(_check_each, lambda _: (EVENTS_FOLDER,), str, _check_event_chain),
     _check_review_heads,
+    _check_index_statuses,
     _check_foreign_files,
 )
 
