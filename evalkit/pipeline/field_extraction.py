@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 
 AUTO_TEMPLATE = "auto"
 #: Version of the extraction rules. Increase it with every change that alters the fields extracted from the same words.
-_RULES_VERSION = 5
+_RULES_VERSION = 6
 
 
 @dataclass(frozen=True)

@@ -461,6 +461,12 @@ def test_laboratory_results_listed_in_a_line() -> None:
     }
 
 
+def test_a_patients_age_is_no_laboratory_result() -> None:
+    text = "Name : MARLOW Odile    Sex / Age at visit : 52 Yrs/F\nPlatelets : 188,000 /cumm   (150,000 - 410,000)"
+    found = values("lab-report", "labValues", ClinicalReport(document(text).pages))
+    assert found == {"Platelets": "188,000 /cumm (150,000-410,000)"}
+
+
 def test_a_laboratory_result_may_be_a_word() -> None:
     text = "Nitrite: negative\n\nKetones - trace\n\nHBs antigen: non-reactive"
     assert values("lab-report", "labValues", ClinicalReport(document(text).pages)) == {

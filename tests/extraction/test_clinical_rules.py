@@ -71,6 +71,15 @@ def test_validity_falls_by_0_1_per_issue_down_to_the_floor() -> None:
 
 CARCINOMA = {"histology": found_value("Invasive ductal carcinoma")}
 VARIANT = {"mutations.1": found_value("BRAF V600E")}
+
+
+def lesion_sizes(impression: str, findings: str, **sizes: str) -> dict[str, FieldValue]:
+    texts = {"impression": impression, "findings": findings}
+    return {
+        name: found_value(text) for name, text in (texts | {f"measurements.{key}": sizes[key] for key in sizes}).items()
+    }
+
+
 TOGETHER = [
     # fields, absent ones, the conflict
     (CARCINOMA, (), "grade not extracted"),
@@ -89,6 +98,16 @@ TOGETHER = [
     ({"ihcMarkers.HER2": found_value("positive, 90%")}, (), None),
     (VARIANT | {"mutations.2": found_value("none detected")}, ("msiStatus",), "none was detected"),
     ({"mutations.1": found_value("none detected")}, ("msiStatus",), None),
+    (lesion_sizes("Cyst of 31 mm.", "The cyst spans 13 mm.", a="31 mm", b="13 mm"), (), "size in the impression"),
+    (lesion_sizes("Cyst of 3 cm.", "The cyst spans 31 x 24 mm.", a="3 cm", b="31 x 24 mm"), (), None),
+    (
+        lesion_sizes("Cyst of 4 cm.", "The cyst spans 31 x 24 mm.", a="4 cm", b="31 x 24 mm"),
+        (),
+        "size in the impression",
+    ),
+    # A size that was not extracted is a limit or an earlier one; findings without sizes contradict none.
+    (lesion_sizes("Repeat if above 6 mm.", "The cyst spans 13 mm.", b="13 mm"), (), None),
+    (lesion_sizes("Cyst of 31 mm.", "There is a cyst.", a="31 mm"), (), None),
 ]
 
 

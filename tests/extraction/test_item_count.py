@@ -259,6 +259,12 @@ def test_a_laboratory_row_must_be_in_a_field() -> None:
     assert list_unread(text, {"labValues.Hemoglobin": "11.5 g/dL (12.0-15.0)"}, "lab-report") == ["labValues"]
 
 
+def test_a_unit_behind_a_slash_must_be_in_the_value() -> None:
+    text = "Eosinophils: 640 /cumm (40-440)"
+    assert list_doubted(text, {"labValues.Eosinophils": "640 (40-440)"}, "lab-report") == ["labValues.Eosinophils"]
+    assert not list_doubted(text, {"labValues.Eosinophils": "640 /cumm (40-440)"}, "lab-report")
+
+
 def test_a_limit_in_words_is_no_laboratory_result() -> None:
     text = (
         "LDL\t117 H\tbelow 100\tmg/dL\nBetween 100 and 125 mg/dL a second test is advised.\nHDL\t52\t40 or above\tmg/dL"

@@ -221,7 +221,35 @@ def _is_none_detected_contradicted(fields: FieldValues, _absent_fields: frozense
     return "none detected" in variants and len(variants) > 1
 
 
+def _list_sizes(text: str) -> list[tuple[float, float]]:
+    """Return each size in a text in mm, with half of its last printed digit."""
+    return [
+        (scale * float(match["number"]), scale * 0.5 / 10 ** len(match["decimals"] or ""))
+        for match in get_pattern("printed_size").finditer(text)
+        for scale in [1.0 if (match["unit"] or match["shared"]).lower() == "mm" else 10.0]
+    ]
+
+
+def _is_impression_size_unfounded(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
+    """Return True if a lesion's size in the impression is none of the findings' sizes, even rounded."""
+    measured = {
+        size
+        for value in get_found_values(fields, "measurements").values()
+        for size, _ in _list_sizes(value.value or "")
+    }
+    described = [size for size, _ in _list_sizes(_get_found_value(fields, "findings"))]
+    return bool(measured & {*described}) and any(
+        size in measured and not any(abs(size - other) <= margin for other in described)
+        for size, margin in _list_sizes(_get_found_value(fields, "impression"))
+    )
+
+
 CONSISTENCY_RULES: tuple[ConsistencyRule, ...] = (
+    ConsistencyRule(
+        "measurements",
+        _is_impression_size_unfounded,
+        "A size in the impression is none of the sizes in the findings",
+    ),
     ConsistencyRule(
         "grade",
         lambda fields, absent_fields: (
