@@ -200,7 +200,7 @@ def plant_answer_fault(
                     for agent, agent_issues in group_by(issues, lambda issue: issue.agent).items()
                     for issue in number_issues(agent, agent_issues)
                 )
-    return shown_answer, fault, tuple(numbered_issues)
+                return shown_answer, fault, tuple(numbered_issues)
     return None
 
 
