@@ -14,7 +14,7 @@ from places import open_folder, open_index
 from system.browser.screen import Screen
 
 import evalkit
-from evalkit.review import SMEReviewHelper, hold_case_write_lock, publish_packet_unless_frozen
+from evalkit.review import SMEReviewHelper, publish_packet_unless_frozen
 from evalkit.review.case_files import read_packet
 from evalkit.store import bundle_file_name
 
@@ -95,8 +95,7 @@ class CaseQueue:
 
     def outcomes(self, case_id: str) -> list[str]:
         """What was decided about the case, oldest first."""
-        with hold_case_write_lock(self._files, case_id):  # a review is stored before the truth that follows from it
-            return [one.outcome for one in self._sweeper.reviews(case_id)]
+        return [one.outcome for one in self._sweeper.reviews(case_id)]
 
     def reviewers(self, case_id: str) -> list[str]:
         """Who decided it, oldest first."""

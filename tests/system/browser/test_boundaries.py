@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from builders import GENOMIC, NOTE, OTHER, PATHOLOGY, RADIOLOGY, TYPES, answer, compose_single_type, evidence, segment
 from documents.drawing import lines, pdf
+from patience import eventually
 from places import open_folder, open_index
 from playwright.sync_api import expect
 from system.browser.screen import Screen
@@ -93,6 +94,7 @@ def review_server(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def _ranges(path: Path, key: str = "ground_truth_classification") -> list[tuple[int, int, str]]:
+    assert eventually(path.exists), path.name  # a review is stored before the truth that follows from it
     stored = json.loads(path.read_text())[key]["segments"]
     return [(one["start_page"], one["end_page"], one["dominant_type"]) for one in stored]
 
