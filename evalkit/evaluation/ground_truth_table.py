@@ -286,7 +286,7 @@ def _iterate_cases_reviewers_outcomes(
 
 
 def _iterate_missing_truths(output_folder: OutputFolder, outcome_by_case: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for each case whose newest and only reviews left ground truth that is missing."""
+    """Yield a sentence for each reviewed case whose ground truth is missing."""
     opinion_count = Counter(map(get_base_case_id, outcome_by_case))
     present_names = {*output_folder.list_json_files(GROUND_TRUTH_FOLDER)}
     for case_id, outcome in outcome_by_case.items():

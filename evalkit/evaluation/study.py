@@ -474,7 +474,7 @@ def read_documents_for_purge(output_folder: OutputFolder) -> Callable[[str], Doc
 def _restore_purged_documents(
     output_folder: OutputFolder, source_by_sha256: Mapping[str, str]
 ) -> Iterator[DocumentRecord]:
-    """Yield what records of purges keep of answers, each once, as documents without a word."""
+    """Yield the answers that records of purges keep, as documents without text."""
     answers: dict[tuple[str | None, str], PurgedAnswer] = {}
     for record in read_purge_records(output_folder):
         if record.answer:  # a document that was restored from a backup is purged again

@@ -1,4 +1,4 @@
-"""Doubt fields by what each sentence of a report is about, with a linear model learned from labelled reports.
+"""Doubt fields by a learned linear model of what each sentence is about.
 
 A second judge of the fields (contract ruling 20c): it holds no word that somebody chose, and shares nothing with
 ``clinical/``, ``patterns.toml`` and ``item_count.*``. A topic is a field's name; sentences of all sections that are taken
@@ -93,7 +93,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def extract_features(sentence: str) -> set[str]:
-    """Return a sentence's words with zeros for digits, pairs and ends of words, and its shape."""
+    """Return a sentence's words (digits as 0), word pairs, word ends and shape."""
     words = ["^", *_WORD.findall(re.sub(r"\d", "0", sentence.lower())), "$"]
     tokens = sentence.split()
     features = {*words, *map(" ".join, pairwise(words))}
@@ -115,7 +115,10 @@ def extract_features(sentence: str) -> set[str]:
 
 
 def classify_sentences(pages: Iterable[Page]) -> tuple[TopicSentence, ...]:
-    """Compute the topics of some pages' sentences with a number: no other states a date, a stage or a size."""
+    """Compute the topics of the sentences that hold a number.
+
+    No other states a date, a stage or a size.
+    """
     weights = load_topic_weights()
     return tuple(
         TopicSentence(page.page_num, sentence, weights.compute_probabilities(sentence))
@@ -126,7 +129,7 @@ def classify_sentences(pages: Iterable[Page]) -> tuple[TopicSentence, ...]:
 
 
 def squeeze_words(text: str) -> str:
-    """Return the words of a text in small letters between single spaces, without punctuation."""
+    """Return a text's words in small letters, one space apart, unpunctuated."""
     return f" {' '.join(re.findall(r'[a-z0-9]+|[%+<>]', text.lower()))} "
 
 
@@ -166,7 +169,7 @@ def find_topic_doubts(
 def find_stated_fields(
     sentences: Sequence[TopicSentence], fields: Mapping[str, FieldValue], template: FieldTemplate
 ) -> Iterator[EvaluationIssue]:
-    """Find optional fields without a value that a sentence states; these issues are minor."""
+    """Find optional fields that a sentence states and no value holds; minor."""
     stated = {name.partition(".")[0] for name, value in fields.items() if value.status is not FieldStatus.NOT_PRESENT}
     for field in template.get_fields_by_need(FieldNeed.OPTIONAL, FieldNeed.EXTRA):
         if field.name in load_topic_weights().topics and field.name not in stated:

@@ -226,7 +226,7 @@ def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
 
 
 def list_ids_in_file_names(output_folder: OutputFolder, subfolder: str, prefix: str = "") -> set[str]:
-    """List the ids of which a folder's files are named; a file without one is left out."""
+    """List the ids in the names of a folder's files; other names are left out."""
     return {
         name[len(prefix) : -len(".json")]
         for name in output_folder.list_file_and_folder_names(subfolder)

@@ -59,7 +59,7 @@ class AppliedTemplate:
 
     @cached_property
     def is_closed(self) -> bool:
-        """True if every account's rows lead from its opening to its closing balance, and no sum is unmet.
+        """True if all accounts' rows lead to their closing balance, all sums met.
 
         What else is printed among the rows is then no transaction, whatever it looks like.
         """

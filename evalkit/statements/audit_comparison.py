@@ -85,7 +85,7 @@ class _Comparison:
 
     @cached_property
     def unread_rows(self) -> tuple[AuditRow, ...]:
-        """Rows from which no transaction was read, except those the parser reports; none if the balances need none."""
+        """Rows that were not read and not reported; none if the balances need none."""
         if self.applied.is_closed:
             return ()
         read = {id(match.row) for match in self.matches}

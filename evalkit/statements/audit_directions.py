@@ -212,7 +212,7 @@ RowClass = tuple[object, ...]
 
 
 def _solve_by_balances(known: _KnownDirections) -> dict[RowClass, ProvenDirection]:
-    """Take a class for what the balances show of several of its rows, if of none the opposite."""
+    """Give a class the direction that balances show of its rows, if never both."""
     signs_by_class = group_pairs(
         (movement.row_class, direction.sign)
         for movement, direction in known.pairs
@@ -280,7 +280,10 @@ def _count_met_sums(known: _KnownDirections, totals: _ClassTotals, sign_by_class
 def _list_balance_changes(
     audit: StatementAudit, account: str, sums: Sequence[AuditSum], *, has_few_classes: bool
 ) -> set[Decimal]:
-    """Return what the balance may change by: closing minus opening, or any amounts below minus any above the rows."""
+    """Return possible changes of the balance.
+
+    Closing minus opening, or any amount below minus any above the rows.
+    """
     starts, ends = (
         [sign_balance(each.amount) for each in sums if each.kind == kind] for kind in ("opening", "closing")
     )

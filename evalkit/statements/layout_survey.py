@@ -189,7 +189,7 @@ class LayoutSurvey:
 
     @cached_property
     def amounts_of_any_label(self) -> tuple[PlacedAmount, ...]:
-        """The amounts beside words that name no known sum, outside the rows, from top to bottom."""
+        """The amounts outside the rows beside words of no known sum, top to bottom."""
         lines = [
             (line, page_lines[position + 1 :])
             for page_lines in self.lines_by_page
@@ -347,7 +347,7 @@ def find_line_dates(line: TextLine) -> Iterator[DateOrAmount]:
 
 
 def _drop_dates_beside_labels(dates: Sequence[DateOrAmount]) -> tuple[DateOrAmount, ...]:
-    """Leave out dates above and below the rows whose lines have no text where rows have theirs.
+    """Leave out dates outside the rows whose lines lack text where rows have it.
 
     Such a date is printed beside the labels of a summary, or in a table of rates.
     """
@@ -362,7 +362,7 @@ def _drop_dates_beside_labels(dates: Sequence[DateOrAmount]) -> tuple[DateOrAmou
 
 
 def _find_text_x0(placed_date: DateOrAmount) -> float:
-    """Return the left edge of the first word behind a date that is no date; infinity without any."""
+    """Return the left edge of the first other word behind a date, or infinity."""
     date_word_ids = {id(word) for other_date in find_line_dates(placed_date.line) for word in other_date.words}
     return next(
         (
@@ -749,7 +749,7 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
 
 
 def _is_above_columns(line: TextLine, rows_below: Sequence[TextLine]) -> bool:
-    """Return True if the line has words above the first and the last words of rows below it, and between."""
+    """Return True if a line's words span the first to the last column of rows."""
     cells = line.cells
     firsts, lasts = ([row.cells[index].box for row in rows_below if _LETTERS.search(row.text)] for index in (0, -1))
     return (
@@ -814,7 +814,7 @@ def _find_other_text_columns(
     amount_columns: Sequence[AlignedColumn],
     other_date_columns: Sequence[AlignedColumn],
 ) -> Iterator[AlignedColumn]:
-    """Find columns of towns, codes, times and references: texts below a title that is not the descriptions'.
+    """Find columns of text other than the descriptions: towns, codes, times.
 
     Without a title of descriptions, theirs is the one with the most text below it.
     """

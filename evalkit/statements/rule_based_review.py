@@ -332,7 +332,7 @@ def _find_wrong_column_titles(applied_template: AppliedTemplate) -> Iterator[Tem
 
 
 def _select_rows(applied_template: AppliedTemplate, reason: LeftoverReason) -> list[LeftoverText]:
-    """Return the rows that are left over for a reason, without those that are totals; none if the balances need none."""
+    """Return the rows left over that are no totals; none if balances need none."""
     leftovers = () if applied_template.is_closed else applied_template.select_leftovers(reason)
     return [leftover for leftover in leftovers if not is_total(applied_template, leftover.page, leftover.box)]
 

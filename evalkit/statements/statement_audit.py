@@ -554,7 +554,7 @@ class _Auditor:
                 row.is_row = bool(row.dates) or not (above.dates or not above.is_row) or _continues_balance(above, row)
 
     def _has_marked_totals(self) -> bool:
-        """Mark the lines with a mark as totals if each is made by the lines without one below it."""
+        """Mark marked lines as totals if the unmarked lines below add up to each."""
         after_head = dropwhile(lambda line: not line.is_row, self._lines)
         amounts = [(line, amount) for line in after_head if self._is_in_columns(line) for amount in line.amounts]
         rest = Decimal(0)
@@ -567,7 +567,7 @@ class _Auditor:
         return bool(amounts) and not rest
 
     def _drop_rows_beside_labels(self) -> None:
-        """Unmark dates left of a summary, above or below the table: their lines have no text where rows have it."""
+        """Unmark dates outside the table: their lines lack text where rows have it."""
         rows = [line for line in self._lines if line.is_row]
         # measured from the row's own date: tables may stand side by side
         indents = {
@@ -769,7 +769,7 @@ def _continues_balance(above: _ScannedLine, below: _ScannedLine) -> bool:
 def _join_periods(
     header_dates: Iterable[tuple[str, tuple[PrintedDate, ...]]],
 ) -> Iterator[tuple[str, tuple[PrintedDate, ...]]]:
-    """Join the first day of a period with the last one in a line of its own: "to 31 March 2024"."""
+    """Join a period's first day with its last one on a line of its own."""
     until = load_audit_words()["date"]["until"]
     for run in split_into_runs(
         header_dates,
@@ -963,7 +963,7 @@ def _classify_title(title: str) -> ColumnRole:
 
 
 def _is_title_of(x: tuple[float, float], cell: TextLine, cells: Sequence[TextLine]) -> bool:
-    """Return True if a cell of a header is above a column, or near it and no other of its line is above it."""
+    """Return True if a header's cell is above a column, or the nearest to it."""
     overlap = _overlap(x, cell.box)
     is_taken = any(
         _overlap(x, other.box) > 0 and other.box[1] < cell.box[3] and cell.box[1] < other.box[3] for other in cells
@@ -1054,7 +1054,7 @@ def _build_date(year: int, month: int, day: int) -> date | None:
 
 
 def _is_near_year(printed: PrintedDate, other: PrintedDate) -> bool:
-    """Return False for a number in a text, such as a sort code, that is a date of years before or after."""
+    """Return False for a number, such as a sort code, that is a remote date."""
     return printed.year is None or (other.year is not None and abs(printed.year - other.year) < _MAX_YEARS)
 
 

@@ -301,7 +301,7 @@ class _StatementParser:
         return True
 
     def _consume_section_heading(self, row: TableRow, *, is_in_region: bool) -> bool:
-        """Read a heading that sets the direction; it may print the total of the rows below, and their date."""
+        """Read a heading that sets the direction of rows, maybe with total and date."""
         text = row.description if row.partial_date else row.line.text
         sections = self._template.rows.section
         section = next((section for section in sections if match_at_line_start(section.heading, text)), None)
@@ -486,7 +486,7 @@ class _StatementParser:
         )
 
     def _extend_last_transaction(self, open_transaction: _OpenTransaction) -> bool:
-        """Add lines without an amount, which begin with the value date, to the row right above them."""
+        """Add lines that begin with a value date, without amount, to the row above."""
         value_date = resolve_date(open_transaction.partial_date, self._period)
         lines = [row.line for row in open_transaction.rows]
         last = self._transactions[-1] if self._transactions else None

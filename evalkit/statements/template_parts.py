@@ -322,7 +322,7 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
 
 
 def _find_group_totals(layout: LayoutSurvey) -> list[tuple[str, Direction]]:
-    """Find labels of totals that are printed above their rows: totals have marks, and rows have none.
+    """Find labels of marked totals that are printed above their unmarked rows.
 
     None unless every amount of the table is a total or a part of the last one.
     """

@@ -421,7 +421,7 @@ def _name_failure(root: Path, error: BaseException) -> str:
 
 
 def _lacks_file_locks(root: Path) -> bool:
-    """Return True if the disk refuses every lock, which SQLite takes for another's lock."""
+    """Return True if the disk refuses all locks; SQLite takes it for a held one."""
     try:
         with (root / WRITE_LOCK_FILE).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

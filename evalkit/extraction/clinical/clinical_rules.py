@@ -231,7 +231,7 @@ def _list_sizes(text: str) -> list[tuple[float, float]]:
 
 
 def _is_impression_size_unfounded(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
-    """Return True if a lesion's size in the impression is none of the findings' sizes, even rounded."""
+    """Return True if a size in the impression is in no finding, even rounded."""
     measured = {
         size
         for value in get_found_values(fields, "measurements").values()

@@ -639,7 +639,7 @@ def _check_review_head(output_folder: OutputFolder, head: ReviewChainHead) -> It
 
 
 def _check_index_statuses(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:
-    """Name the cases that the queue leaves out as answered, and that nobody has answered."""
+    """Name the cases that the queue calls answered, and that nobody answered."""
     for row in index.list_cases_worst_first("completed"):
         if not find_newest_revision(output_folder, row["case_id"]):
             what = "the database calls it completed, but it has no review: no expert is shown it"
