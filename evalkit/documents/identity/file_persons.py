@@ -85,12 +85,11 @@ class FilePerson:
         """Return True if a full name or a birth date alone shows another person.
 
         The page must have a full name in a field, as a page of this person has, and share no number with this person. No
-        word of a name may be in common; or else no birth date may be equal, even if misread.
+        word of a name may be in common, or else no birth date may be equal, both even if misread.
         """
         own_pages = self._list_distinct_pages()
         if (
-            page.is_ocr_text
-            or not page.has_full_name_in_field
+            not page.has_full_name_in_field
             or not any(own.has_full_name_in_field for own in own_pages)
             or any(not own.numbers.isdisjoint(page.numbers) for own in own_pages)
         ):
