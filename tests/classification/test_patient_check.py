@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 from builders import RADIOLOGY, answer, compose_single_type, document, page, parse_answer, segment
 
-from evalkit.classification.patient_check import PatientExpectation
+from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation, find_patient_issues
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
-from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind
+from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind, PageStatus
 from evalkit.documents.identity.identifier_values import normalise_identifier
 from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.issue import Issue
@@ -97,6 +97,17 @@ def test_patients_are_told_apart(
     texts: list[str], ranges: list[tuple[int, int]], expected: list[tuple[str, str, int]]
 ) -> None:
     assert [(issue.code, issue.severity, issue.page) for issue in check(texts, ranges)] == expected
+
+
+@pytest.mark.parametrize(("name", "code_count"), [("Martin Delacroix", 1), ("Amna Kowalskl", 0), ("Arn Kowa1ski", 0)])
+def test_recognised_names_differ_unless_misread(name: str, code_count: int) -> None:
+    bundle = build_bundle(ANNA, f"{LETTERHEAD}\nPatient: {name}")
+    pages = tuple(page.model_copy(update={"status": PageStatus.OCR}) for page in bundle.pages)
+    classification = parse_answer(
+        answer(segment(1, 1, 2, RADIOLOGY, compose_single_type(RADIOLOGY)), overall=RADIOLOGY, shares={RADIOLOGY: 1.0})
+    )
+    issues = find_patient_issues(classification, bundle.model_copy(update={"pages": pages}), ANY_PATIENT)
+    assert [issue.code for issue in issues] == ["V2-PATIENT-MIXED"] * code_count
 
 
 def test_several_patients_may_be_expected() -> None:
