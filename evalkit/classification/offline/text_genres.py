@@ -76,36 +76,37 @@ def find_text_genre(pages: Sequence[Page]) -> GenreMatch | None:
     for genre in load_text_genres():
         if genre.is_about_many and names_patient:
             continue
-        matches = list(_iter_first_matches(genre, own_texts))
+        matches = list(_iter_first_matches(genre, pages, own_texts))
         if len(matches) >= genre.min_matches:
-            page_index, match = matches[0]
-            page = pages[page_index]
-            quote = cut_quote_unless_identifying(page, page.text, match.start(), match.end())
-            return GenreMatch(genre.description, page, quote)
-    description = _describe_form("\n".join(page.text for page in pages))
-    return GenreMatch(description, pages[0], None) if description else None
+            return _quote_match(genre.description, *matches[0])
+    blanks = [(page, match) for page in pages for match in _BLANK.finditer(page.text) if match[1]]
+    words = [word for page in pages for word in page.text.split()]
+    if len(blanks) >= max(_MIN_BLANKS, len(words) / _WORDS_FOR_A_BLANK):
+        return _quote_match("is a form that was hardly filled in", *blanks[0])
+    return GenreMatch("repeats the same sentences", pages[0], None) if _is_repetitive(" ".join(words)) else None
 
 
-def _iter_first_matches(genre: TextGenre, texts: Sequence[str]) -> Iterator[tuple[int, re.Match[str]]]:
-    """Yield the first match of each of a genre's patterns, with its text's number."""
+def _quote_match(description: str, page: Page, match: re.Match[str]) -> GenreMatch:
+    return GenreMatch(description, page, cut_quote_unless_identifying(page, page.text, *match.span()))
+
+
+def _iter_first_matches(
+    genre: TextGenre, pages: Sequence[Page], texts: Sequence[str]
+) -> Iterator[tuple[Page, re.Match[str]]]:
+    """Yield the first match of each of a genre's patterns in the pages' texts, with its page."""
     ends, characters_left = [], genre.within_characters
     for text in texts:
         ends.append(min(len(text), characters_left))
         characters_left -= ends[-1]
     for pattern in genre.patterns:
-        for index, (text, end) in enumerate(zip(texts, ends, strict=True)):
+        for page, text, end in zip(pages, texts, ends, strict=True):
             if match := pattern.search(text, 0, end):
-                yield index, match
+                yield page, match
                 break
 
 
-def _describe_form(text: str) -> str | None:
-    """Return how a text repeats itself or is unfilled, as the end of "The text …"; or None."""
-    if sum(map(bool, _BLANK.findall(text))) >= max(_MIN_BLANKS, len(text.split()) / _WORDS_FOR_A_BLANK):
-        return "is a form that was hardly filled in"
+def _is_repetitive(text: str) -> bool:
+    """Return True if a text has its sentences several times each, on average."""
     sentences = (tuple(sentence.casefold().split()) for sentence in _SENTENCE_END.split(text))
     counts = Counter(words for words in sentences if len(words) >= _MIN_SENTENCE_WORDS)
-    is_repetitive = sum(map(len, counts)) * _MIN_REPETITIONS < sum(
-        len(words) * count for words, count in counts.items()
-    )
-    return "repeats the same sentences" if is_repetitive else None
+    return sum(map(len, counts)) * _MIN_REPETITIONS < sum(len(words) * count for words, count in counts.items())
