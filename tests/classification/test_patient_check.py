@@ -71,6 +71,17 @@ def check(
             [(1, 2)],
             [("V2-PATIENT-MIXED", "MAJOR", 2)],
         ),
+        # a number alone shows nobody, and a file's number belongs to the nearest person
+        (
+            [ANNA, f"{LETTERHEAD}\nAccession: S25-10442", MARTIN, MARTIN],
+            [(1, 1), (2, 4)],
+            [("V2-PATIENT-SEVERAL", "MAJOR", 3)],
+        ),
+        (
+            [ANNA, MARTIN.replace("9930157", "4471920"), f"{STORY}\nMRN: 4471920"],
+            [(1, 1), (2, 3)],
+            [("V2-PATIENT-SEVERAL", "MAJOR", 2)],
+        ),
         ([f"{ANNA}\nAccession: S25-10442", f"{MARTIN_BY_NAME}\nAccession: S25-10442"], [(1, 2)], []),
         ([MARTIN, f"{LETTERHEAD}\nPatient: Anna Delacroix"], [(1, 2)], []),
         ([ANNA, f"{LETTERHEAD}\nPatient: Anne Delacroix"], [(1, 2)], []),
