@@ -110,14 +110,34 @@ def test_patients_are_told_apart(
     assert [(issue.code, issue.severity, issue.page) for issue in check(texts, ranges)] == expected
 
 
-@pytest.mark.parametrize(("name", "code_count"), [("Martin Delacroix", 1), ("Amna Kowalskl", 0), ("Arn Kowa1ski", 0)])
-def test_recognised_names_differ_unless_misread(name: str, code_count: int) -> None:
-    bundle = build_bundle(ANNA, f"{LETTERHEAD}\nPatient: {name}")
-    pages = tuple(page.model_copy(update={"status": PageStatus.OCR}) for page in bundle.pages)
+@pytest.mark.parametrize(
+    ("text", "confidence", "code_count"),
+    [
+        (MARTIN_BY_NAME, 0.95, 1),
+        (f"{LETTERHEAD}\nPatient: Amna Kowalskl", 0.95, 0),
+        (f"{LETTERHEAD}\nPatient: Arn Kowa1ski", 0.95, 0),
+        (ANNA_BORN_LATER, 0.95, 1),
+        (ANNA_BORN_LATER, 0.5, 0),
+    ],
+)
+def test_recognised_facts_differ_unless_misread(text: str, confidence: float, code_count: int) -> None:
+    pages = tuple(
+        page.model_copy(
+            update={
+                "status": PageStatus.OCR,
+                "identifiers": tuple(
+                    fact.model_copy(update={"confidence": confidence})
+                    for fact in page.identifiers
+                    if fact.kind != "mrn"
+                ),
+            }
+        )
+        for page in build_bundle(ANNA, text).pages
+    )
     classification = parse_answer(
         answer(segment(1, 1, 2, RADIOLOGY, compose_single_type(RADIOLOGY)), overall=RADIOLOGY, shares={RADIOLOGY: 1.0})
     )
-    issues = find_patient_issues(classification, bundle.model_copy(update={"pages": pages}), ANY_PATIENT)
+    issues = find_patient_issues(classification, document(*pages), ANY_PATIENT)
     assert [issue.code for issue in issues] == ["V2-PATIENT-MIXED"] * code_count
 
 

@@ -108,7 +108,7 @@ class FilePerson:
             return False
         comparisons = [compare_persons(own.identifiers, page.identifiers, is_ocr_text=True) for own in own_pages]
         agreeing = {outcome.fact for comparison in comparisons for outcome in comparison.agreeing}
-        differing = [outcome.fact for comparison in comparisons for outcome in comparison.differing]
+        differing = [fact.fact for comparison in comparisons for fact in comparison.differing if fact.is_certain]
         birth_date_count = sum(any(fact.kind == "date_of_birth" for fact in own.identifiers) for own in own_pages)
         is_birth_date_unlike = 0 < birth_date_count == differing.count("birth date")
         return agreeing.isdisjoint({"birth date", "record number"}) and (
