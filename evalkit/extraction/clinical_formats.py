@@ -97,7 +97,6 @@ def normalise_margin_status(text: str) -> str | None:
     >>> normalise_margin_status("negative except the deep margin, which is positive"), normalise_margin_status("No carcinoma at the margin")
     ('positive', 'negative')
     >>> normalise_margin_status("Carcinoma is seen at the edge but does not reach a margin")
-    'negative'
     >>> normalise_margin_status("involvement cannot be excluded"), normalise_margin_status("Positive margins: none"), normalise_margin_status("0 mm")
     ('indeterminate', 'negative', 'positive, 0 mm')
     """
