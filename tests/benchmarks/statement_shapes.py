@@ -7,7 +7,8 @@ description, amount, balance and page are; blanks are normalised, of scans they 
 a bank's month, reviewed, and then reads that month and the next one. ``sound`` statements are those in which the page
 proves all signs and dates; where it does not, a person must be asked: there the rows are counted again with the better
 of the readings between which that person chooses, and without what the page does not say and the program has named as
-open (a year, a sign).
+open (a year, a sign). ``--without-words`` measures what does not rest on known words: on pages of text all longer words
+are nonsense, but for months and what the rows say.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from statistics import median
@@ -48,6 +49,7 @@ from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.statements.alternative_readings import build_opposite_reading, build_other_date_order
 from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.dates import find_named_month
 from evalkit.statements.template_builder import build_draft_template
 from evalkit.statements.template_review_loop import TemplateReviewLoop, TemplateReviewResult
 
@@ -57,6 +59,10 @@ HALVES = (
     "before",
 )  # fmt: skip
 _SECONDS_PER_PAGE = 60
+_LONGER_WORD = re.compile(r"[^\W\d_]{4,}")
+_NONSENSE = str.maketrans(
+    "aeioubcdfghjklmnpqrstvwxyzAEIOUBCDFGHJKLMNPQRSTVWXYZ", "eiouacdfghjklmnpqrstvwxyzbEIOUACDFGHJKLMNPQRSTVWXYZB"
+)
 _GRAVE = ("sign", "date", "amount", "missing row", "extra row")
 
 
@@ -156,6 +162,18 @@ def read_statement(statement: Statement, folder: Path) -> DocumentBundle:
     unfinished.write_text(bundle.model_dump_json(), "utf-8")
     unfinished.replace(stored)
     return bundle
+
+
+def take_words_away(statement: Statement, bundle: DocumentBundle) -> DocumentBundle:
+    """Turn all longer words into nonsense that are no month and in no row's description."""
+    spoken = set(_LONGER_WORD.findall(" ".join(each.description for each in statement.rows)))
+
+    def rename(match: re.Match[str]) -> str:
+        word = match.group()
+        return word if word in spoken or find_named_month(f"{word} 2024") else word.translate(_NONSENSE)
+
+    pages = [each.model_copy(update={"text": _LONGER_WORD.sub(rename, each.text)}) for each in bundle.pages]
+    return bundle.model_copy(update={"pages": tuple(pages)})
 
 
 def count_rows(statement: Statement, rows: Iterable[Any]) -> Rows:
@@ -302,9 +320,14 @@ class _Run:
         return None
 
 
-def measure(half: str, shape: str, seed: int) -> Outcome:
+def measure(half: str, shape: str, seed: int, *, without_words: bool = False) -> Outcome:
     """Build a template from a bank's month, review it, and read that month and the next one with it."""
     run = _Run()
+
+    def read(statement: Statement, folder: Path) -> DocumentBundle:
+        bundle = read_statement(statement, folder)
+        return take_words_away(statement, bundle) if without_words and not statement.is_scanned else bundle
+
     statement, following = (draw(half, shape, seed, later) for later in (0, 1))
     build_seconds = review_seconds = 0.0
     result: TemplateReviewResult | None = None
@@ -312,7 +335,7 @@ def measure(half: str, shape: str, seed: int) -> Outcome:
     later: AppliedTemplate | None = None
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        bundle = run.step("reading", lambda: read_statement(statement, folder))
+        bundle = run.step("reading", lambda: read(statement, folder))
         began = time.perf_counter()
         built = run.step("building", lambda: build_draft_template(bundle)) if bundle else None
         build_seconds = time.perf_counter() - began
@@ -322,7 +345,7 @@ def measure(half: str, shape: str, seed: int) -> Outcome:
                 review_seconds, result = reviewed
             template = result.template if result else built.template
             applied = run.step("applying", lambda: AppliedTemplate.create(template, bundle))
-            next_bundle = run.step("reading the next month", lambda: read_statement(following, folder))
+            next_bundle = run.step("reading the next month", lambda: read(following, folder))
             if next_bundle:
                 later = run.step("next month", lambda: AppliedTemplate.create(template, next_bundle))
     rows = list(applied.statement.transactions) if applied else []
@@ -458,6 +481,7 @@ def main() -> None:
     parser.add_argument("--months", type=int, default=5, help="banks of each shape")
     parser.add_argument("--shape", action="append", help="only the shapes whose names contain this")
     parser.add_argument("--show", action="store_true", help="what is wrong in each statement")
+    parser.add_argument("--without-words", action="store_true", help="with longer words as nonsense")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -466,7 +490,7 @@ def main() -> None:
     ]
     work = [(options.half, name, seed) for name in names for seed in range(options.months)]
     with ProcessPoolExecutor(options.jobs) as pool:
-        outcomes = list(pool.map(measure, *zip(*work, strict=True)))
+        outcomes = list(pool.map(partial(measure, without_words=options.without_words), *zip(*work, strict=True)))
     console = Console(width=170)
     if options.show:
         tell_statements(outcomes, console)
