@@ -161,7 +161,10 @@ def apply_template(
     year: Annotated[
         int | None,
         typer.Option(
-            "--year", metavar="YEAR", min=1900, max=2100,
+            "--year",
+            metavar="YEAR",
+            min=1900,
+            max=2100,
             help="Year of the last transaction, if the statement prints no year.",
         ),
     ] = None,

@@ -455,7 +455,9 @@ def _finish_draft(applied_template: AppliedTemplate, layout: LayoutSurvey) -> Ap
     is_whole = "closing_balance" in names or {"deposits", "withdrawals"} <= names
     if not (is_whole and by_value.has_all_sums_met and count_met_sums(by_value) > count_met_sums(applied_template)):
         return replace(applied_template, template=template)
-    sign_proof = sign_proof or DirectionEvidence(by_value, layout.kind_evidence).list_proofs()
+    # Totals whose labels were found by the rows' directions do not prove them.
+    proofs = DirectionEvidence(by_value, layout.kind_evidence).list_proofs()
+    sign_proof = sign_proof or tuple(proof for proof in proofs if proof != "totals")
     amount_rules = amount_rules.model_copy(update={"sign_proof": sign_proof})
     return replace(by_value, template=by_value.template.model_copy(update={"amounts": amount_rules}))
 

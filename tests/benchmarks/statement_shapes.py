@@ -48,6 +48,7 @@ from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.statements.alternative_readings import build_opposite_reading, build_other_date_order
+from evalkit.statements.amounts import get_sign_mark, parse_amount
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.dates import find_named_month
 from evalkit.statements.template_builder import build_draft_template
@@ -89,6 +90,8 @@ class Outcome:
     is_scanned: bool
     sound: bool
     must_ask: bool
+    is_answered: bool
+    """Whether a person chooses between readings of its rows: it must ask, or its words are nonsense."""
     rows: Rows
     next_rows: Rows
     answered_rows: Rows
@@ -165,12 +168,14 @@ def read_statement(statement: Statement, folder: Path) -> DocumentBundle:
 
 
 def take_words_away(statement: Statement, bundle: DocumentBundle) -> DocumentBundle:
-    """Turn all longer words into nonsense that are no month and in no row's description."""
+    """Turn all longer words into nonsense, but for months, currencies, and what rows say."""
     spoken = set(_LONGER_WORD.findall(" ".join(each.description for each in statement.rows)))
 
     def rename(match: re.Match[str]) -> str:
         word = match.group()
-        return word if word in spoken or find_named_month(f"{word} 2024") else word.translate(_NONSENSE)
+        is_currency = not get_sign_mark(word) and parse_amount(f"1,00 {word}", ",")
+        is_kept = word in spoken or find_named_month(f"{word} 2024") or is_currency
+        return word if is_kept else word.translate(_NONSENSE)
 
     pages = [each.model_copy(update={"text": _LONGER_WORD.sub(rename, each.text)}) for each in bundle.pages]
     return bundle.model_copy(update={"pages": tuple(pages)})
@@ -353,12 +358,14 @@ def measure(half: str, shape: str, seed: int, *, without_words: bool = False) ->
     issues = [each.issue for each in last.issues] if last else []
     texts = [json.dumps(each.model_dump(mode="json"), ensure_ascii=False, default=str) for each in issues]
     wrong, details = name_faults(statement, rows)
+    must_ask = statement.signs_proven is False or not statement.dates_certain or not statement.has_sums_right
     return Outcome(
         shape,
         seed,
         statement.is_scanned,
         statement.sound,
-        statement.signs_proven is False or not statement.dates_certain or not statement.has_sums_right,
+        must_ask,
+        must_ask or without_words,
         count_rows(statement, rows),
         count_rows(following, later.statement.transactions if later else ()),
         count_answered_rows(statement, applied, issues),
@@ -444,7 +451,7 @@ def tell_total(outcomes: Sequence[Outcome], console: Console) -> None:
         ("of those that a person must be asked", asked),
         ("of text", [each for each in outcomes if not each.is_scanned]),
     ):
-        rows = [each.answered_rows if each.must_ask else each.rows for each in answered]
+        rows = [each.answered_rows if each.is_answered else each.rows for each in answered]
         right, most = sum(each.right for each in rows), sum(each.most for each in rows)
         console.print(f"rows {kind} right in all that is printed, with that answer: {interval(right, most)}")
     hidden = [each for each in asked if each.is_stable]
