@@ -470,7 +470,11 @@ def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> f
     compared_count = max(sum(row.balance is not None for row in statement.transactions), 1)
     broken_count = sum(not check.is_met for check in running_checks)
     row_count = len(statement.transactions)
-    read_share = row_count / max(row_count + len(applied_template.select_leftovers(*_LOST_ROW_REASONS)), 1)
+    # Balances among the rows that no other balance confirms may be amounts.
+    balance_count = sum(printed_sum.kind == "carried" and printed_sum.after > 0 for printed_sum in statement.sums)
+    balance_count -= sum(check.name == "carried_balance" and check.is_met for check in reconciliation.checks)
+    lost_count = len(applied_template.select_leftovers(*_LOST_ROW_REASONS)) + balance_count
+    read_share = row_count / max(row_count + lost_count, 1)
     score = _LOST_ROWS_PENALTY * (read_share - 1)
     if running_checks:
         score += _RUNNING_BALANCE_WEIGHT * (1 - 2 * broken_count / compared_count) * read_share
