@@ -688,7 +688,9 @@ _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
     "side": _has_side_of_its_own,
     "finding": _says_the_contrary,
     "added_date": _is_before_another_date,
-    "headline": lambda items, _text: {"none", "found"} <= {item.state for item in items if item.role == PRESENT},
+    **dict.fromkeys(
+        ("headline", "depth"), lambda items, _text: len({item.state for item in items if item.role == PRESENT}) > 1
+    ),
     "variant": _is_impossible_variant,
     "verdict": _has_several_verdicts,
     "laboratory": _has_contradicted_flag,
@@ -699,7 +701,7 @@ _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
 def _find_contradiction(kind: str, items: Sequence[CountedItem], name: str, value: FieldValue) -> CountedItem | None:
     """Return the first present item whose state the value cannot have, else None."""
     table = _load_tables().kinds[kind]
-    prefix = f"{name.partition('.')[2]}: " if kind == "biomarker" else table.get("prefix", "")
+    prefix = table.get("prefix", "") or f"{name.partition('.')[2]}: "
     own = _read_items(kind, _split_statements(f"{prefix}{value.value}"))
     quoted = _read_items(kind, _split_statements(f"{value.quote}\n{value.raw}"))
     if len({reading.state for reading in quoted}) == 1 and _get_pattern("replaces").search(value.quote or ""):

@@ -71,4 +71,6 @@ def _split(text: str | None) -> set[str]:
 
 
 def _squeeze(text: str) -> str:
+    # A power of ten has one spelling: x10E3, x10^3.
+    text = re.sub(r"(?i)(?<=10)(?:E|\^|\*{1,2})(?=\d)", "", text)
     return re.sub(r"[^\w%*#]", "", text.lower().replace("µ", "u").replace("μ", "u"))

@@ -27,10 +27,8 @@ def list_unread(text: str, values: dict[str, str], template: str = "pathology") 
 
 def list_doubted(text: str, values: dict[str, str], template: str = "pathology") -> list[str]:
     fields = {name: found_value(value) for name, value in values.items()}
-    return [
-        issue.field
-        for issue in find_doubted_values(count_items(document(text).pages), fields, get_field_template(template))
-    ]
+    issues = find_doubted_values(count_items(document(text).pages), fields, get_field_template(template))
+    return list(dict.fromkeys(issue.field for issue in issues))
 
 
 # ------------------------------------------------------------------------------------------------- variants
@@ -588,6 +586,45 @@ def test_a_usual_remark_is_no_open_result(text: str) -> None:
 def test_a_false_flag_is_doubted(value: str, *, doubted: bool) -> None:
     table = "TEST\tRESULT\tFLAG\tUNITS\tREFERENCE\nPlatelets\t96\tL\tx10(3)/uL\t140-400"
     assert list_doubted(table, {"labValues.Platelets": value}, "lab-report") == ["labValues.Platelets"] * doubted
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "template"),
+    [
+        ("PR\tPositive\t40%\tModerate", {"ihcMarkers.PR": "4%"}, "pathology"),
+        ("The isolate is resistant to oxacillin.", {"labValues.Oxacillin": "0.5 S"}, "lab-report"),
+        (
+            "Adenocarcinoma invading 14 of 20 mm of myometrium (70%).\nMyometrial invasion: Less than half",
+            {"stage": "pT1a"},
+            "pathology",
+        ),
+        ("Tumor is present at the base of the shave.", {"margins": "negative"}, "pathology"),
+    ],
+)
+def test_another_statement_of_one_thing_is_a_doubt(text: str, values: dict[str, str], template: str) -> None:
+    assert list_doubted(text, values, template) == list(values)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "template"),
+    [
+        ("PR\tPositive\t40%\nThe share of PR was typed as 4%.", {"ihcMarkers.PR": "positive, 40%"}, "pathology"),
+        ("The isolate is resistant to oxacillin.", {"labValues.Oxacillin": ">8 R"}, "lab-report"),
+        ("Myometrial invasion: less than half (30 %)", {"stage": "pT1a"}, "pathology"),
+        (
+            "No variant detected.\nTest for c.5946del, pathogenic in her sister.",
+            {"mutations.1": "none detected"},
+            "genomics",
+        ),
+    ],
+)
+def test_the_same_or_a_former_statement_is_no_doubt(text: str, values: dict[str, str], template: str) -> None:
+    assert list_doubted(text, values, template) == []
+
+
+def test_an_isolate_must_be_in_a_field() -> None:
+    assert list_unread("Isolate: Escherichia coli", {}, "lab-report") == ["labValues"]
+    assert list_unread("Isolate: Escherichia coli", {"labValues.Isolate": "Escherichia coli"}, "lab-report") == []
 
 
 @pytest.mark.parametrize("text", ["cyclin D1 negative", "IDH1 R132H negative"])
