@@ -638,13 +638,6 @@ def _is_before_another_date(items: Sequence[CountedItem], date: str) -> bool:
     )
 
 
-def _has_several_verdicts(items: Sequence[CountedItem], text: str) -> bool:
-    """Return True if a variant is called pathogenic in one place and not in another."""
-    verdicts = {(item.name, item.state) for item in items if item.role == PRESENT}
-    names = Counter(name for name, _ in verdicts if name.lower() in _squeeze(text))
-    return any(count > 1 for count in names.values())
-
-
 def _is_impossible_variant(_items: Sequence[CountedItem], text: str) -> bool:
     """Return True if a variant's changes cannot belong together.
 
@@ -675,11 +668,10 @@ def _has_contradicted_flag(_items: Sequence[CountedItem], text: str) -> bool:
     >>> [_has_contradicted_flag((), text) for text in ("118 L mg/dL (70-99)", "118 H mg/dL (70-99)", "<5 L (10-20)", "7 (8-9)")]
     [True, False, False, False]
     """
-    match = re.match(r"[<>]?([\d.]+) (H+|L+)\b.*\(([\d.]+)-([\d.]+)\)$", text)
-    if not match:
-        return False
-    number, low, high = (float(match[group]) for group in (1, 3, 4))
-    return number <= high if match[2][0] == "H" else number >= low
+    match = re.match(r"[<>]?([\d.]+) (?:H+|(L+))\b.*\(([\d.]+)-([\d.]+)\)$", text)
+    return match is not None and (
+        float(match[1]) >= float(match[3]) if match[2] else float(match[1]) <= float(match[4])
+    )
 
 
 #: Checks of a value by the kind of its items; ``doubt`` of the kind says what is in doubt.
@@ -692,7 +684,6 @@ _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
         ("headline", "depth"), lambda items, _text: len({item.state for item in items if item.role == PRESENT}) > 1
     ),
     "variant": _is_impossible_variant,
-    "verdict": _has_several_verdicts,
     "laboratory": _has_contradicted_flag,
     **dict.fromkeys(_SECTION_KINDS, lambda _items, text: _get_pattern("cut_end").search(text) is not None),
 }

@@ -102,10 +102,12 @@ def has_day_first(text: str) -> bool:
     """
     if get_pattern("day_first_number").search(text) or get_pattern("month_first_number").search(text):
         return get_pattern("month_first_number").search(text) is None
-    dates = [tuple(map(int, parts)) for parts in re.findall(r"(?<![\d.])(\d\d?)\.(\d\d?)\.(\d{4})\b", text)]
-    pairs = [parts[:2] for parts in dates if parts[2] == max(dates, key=lambda parts: parts[2])[2]]
-    firsts, seconds = zip(*pairs, strict=True) if pairs else ((0,), (0,))
-    return max(seconds) - min(seconds) < max(firsts) - min(firsts)
+    dates = re.findall(r"(?<![\d.])(\d\d?)\.(\d\d?)\.(\d{4})\b", text)
+    last_dates = [
+        (int(first), int(second)) for first, second, year in dates if year == max(dates, key=lambda date: date[2])[2]
+    ]
+    spreads = [max(numbers) - min(numbers) for numbers in zip(*last_dates, strict=True)]
+    return bool(spreads) and spreads[1] < spreads[0]
 
 
 def normalise_on_page(field: TemplateField, text: str, page: Page) -> str | None:

@@ -793,12 +793,6 @@ def test_a_size_without_a_unit_is_counted() -> None:
     assert list_unread("The liver lesion measures 34 x 28 mm.", {"measurements.1": "34 x 28 mm"}, "radiology") == []
 
 
-def test_a_variant_of_two_classes_is_doubted() -> None:
-    text = "BRCA2 c.7007G>A, pathogenic.\nTable: BRCA2 c.7007G>A, benign.\nATM c.1A>G, likely pathogenic."
-    fields = {"mutations.1": "BRCA2 c.7007G>A", "mutations.2": "ATM c.1A>G"}
-    assert list_doubted(text, fields, "genomics") == ["mutations.1"]
-
-
 def test_a_stain_whose_next_test_is_awaited_is_doubted() -> None:
     assert list_doubted("HER2 2+; ISH result awaited.", {"ihcMarkers.HER2": "2+"}) == ["ihcMarkers.HER2"]
 

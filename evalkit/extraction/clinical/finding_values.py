@@ -391,8 +391,14 @@ def read_lab_results(
         for match in [*entries, *others]:
             name = clean_test_name(match["name"])
             is_no_test = get_pattern("no_test_name").search(match["name"]) or line.page.text.startswith(f"{name}\n")
-            is_germ = get_pattern("lab_germ_line").fullmatch(line.text.strip())
-            if name and not is_no_test and (is_germ or normalise_lab_result(match["value"])):
+            if (
+                name
+                and not is_no_test
+                and (
+                    get_pattern("lab_germ_line").fullmatch(match.group().strip())
+                    or normalise_lab_result(match["value"])
+                )
+            ):
                 start, end = match.span("value")
                 yield LocatedClinicalValue(line.page, line.start + start, line.start + end, LIKELY_CONFIDENCE, name)
 
