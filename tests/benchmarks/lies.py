@@ -365,7 +365,8 @@ def tabulate_ranking(trials: Sequence[Trial]) -> Table | None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--half", choices=("open", "sealed", "second_open", "second_sealed"), default="open")
+    halves = ("open", "sealed", "second_open", "second_sealed", "third_open", "third_sealed")
+    parser.add_argument("--half", choices=halves, default="open", help="third_*: only with --only look-alikes")
     parser.add_argument("--fax", action="store_true", help="send the papers by fax")
     parser.add_argument("--only", nargs="*", default=["look-alikes", "cases", "texts", "packets", "structures"])
     parser.add_argument("--wrong", action="store_true", help="name each wrong acceptance and each needless stop")
