@@ -33,6 +33,7 @@ from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate
 from evalkit.extraction.item_count import count_items, find_doubted_values, find_unread_items
 from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
+from evalkit.extraction.partial_values import find_partial_values
 from evalkit.extraction.sentence_topics import classify_sentences, find_stated_fields, find_topic_doubts
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.answer_normalisation import AnswerShapeError
@@ -448,6 +449,7 @@ class ExtractionEvaluator:
             (
                 *find_doubted_values(items, attempt.fields, attempt.template),
                 *find_topic_doubts(sentences, attempt.fields),
+                *find_partial_values(attempt.fields),
             ),
         )
         consistency, consistency_issues = score_consistency(

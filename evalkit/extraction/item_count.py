@@ -75,8 +75,6 @@ class CountedItem:
     """The stain, the grading system, the laboratory test, or the way a variant is written."""
     state: str = ""
     """Statement of the item in normal form: ``involved``, ``positive``, ``2`` … Empty if it has no state."""
-    unit: str | None = None
-    """Unit in the row of a table that prints units, empty if this row has none; else None."""
 
 
 class _Statement(NamedTuple):
@@ -268,7 +266,6 @@ def _count_result_rows(page: Page, sections: Sequence[_Section]) -> Iterator[tup
                         _get_section(sections, cell.start).role,
                         " ".join(name.text for name in names),
                         "".join(number.split()),
-                        " ".join(row_units) if any(units) else None,
                     )
                 )
             yield row[0].start, row[-1].end, items
@@ -602,22 +599,7 @@ def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: F
         and all(item.role != PRESENT for item in matches)
     ):
         return f"The report prints {shown_value} on page {matches[0].page} only as {matches[0].role}"
-    if kind == "laboratory" and (
-        item := next((item for item in matches if _lacks_unit(value.value or "", item)), None)
-    ):
-        return f'The value {shown_value} has not the unit of "{_shorten(item.text)}" on page {item.page}'
     return ""
-
-
-def _lacks_unit(value: str, item: CountedItem) -> bool:
-    """Return True if a value lacks its unit, or the power of ten that the page prints."""
-    bare_value = _get_pattern("range_or_flag").sub("", value)
-    needs_unit = not _get_pattern("unitless").search(item.name) if item.unit is None else item.unit
-    needs_power = _get_pattern("power").search(item.text)
-    return any(
-        needed and not _get_pattern(name).search(bare_value)
-        for name, needed in (("unit", needs_unit), ("power", needs_power))
-    )
 
 
 def _has_side_of_its_own(items: Sequence[CountedItem], text: str) -> bool:

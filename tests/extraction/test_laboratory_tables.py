@@ -117,12 +117,6 @@ def test_a_row_that_no_field_has_is_unread() -> None:
     assert "139 mmol/L" in issue.description
 
 
-def test_a_unit_of_the_row_that_is_lost_is_doubted() -> None:
-    items = count_items([page_of([("table", "APTT\t26 - 33\ts\t52\thigh\nEVF\t0.39 - 0.50\t\t0.41\t")])])
-    values = {"labValues.APTT": found_value("52 HIGH (26-33)"), "labValues.EVF": found_value("0.41 (0.39-0.50)")}
-    assert [issue.field for issue in find_doubted_values(items, values, TEMPLATE)] == ["labValues.APTT"]
-
-
 def test_two_results_that_nothing_tells_apart_are_none() -> None:
     assert read("CEA\t3.1\t2.8\tug/L\nAFP\t2.0\t2.2\tug/L", "table") == {}
 

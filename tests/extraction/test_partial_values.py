@@ -1,0 +1,68 @@
+"""Values that hold less than their place prints, and values within another one."""
+
+from __future__ import annotations
+
+import pytest
+from extraction.scripted import found_value
+
+from evalkit.extraction.partial_values import find_partial_values
+
+
+def list_partial(values: dict[str, tuple[str, str, str]]) -> list[str]:
+    """``values``: by name, the page's words, the value and the words around it."""
+    return [issue.field for issue in find_partial_values({name: found_value(*row) for name, row in values.items()})]
+
+
+@pytest.mark.parametrize(
+    ("raw", "value", "quote"),
+    [
+        ("96\tL", "96 L /uL (140-400)", "Platelets\t96\tL\tx10(3)/uL\t140-400"),
+        ("52", "52 HIGH (26-33)", "Platelets\t26 - 33\ts\t52\thigh"),
+        ("640", "640 (40-440)", "Platelets: 640 /cumm (40-440), which is high"),
+        ("1", "1", "Platelets\t134 - 170\t\t1*2"),
+        ("97", "97 (80-120)", "Platelets\t80 - 120\t%\t97"),
+        ("0.41 ug/mL", "0.41 ug/mL (<0.50)", "Platelets 0.41 ug/mL FEU (<0.50)"),
+    ],
+)
+def test_a_result_without_a_word_of_its_row_is_doubted(raw: str, value: str, quote: str) -> None:
+    assert list_partial({"labValues.Platelets": (raw, value, quote)}) == ["labValues.Platelets"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "value", "quote"),
+    [
+        ("96 L", "96 L x10^3/uL (140-400)", "Platelets\t96\tL\tx10(3)/\u00b5L\t140-400"),
+        ("35.0%", "35.0 % (36.0-45.0)", "Platelets\t35.0%\t36.0%-45.0%"),
+        ("2.4", "2.4", "AMENDED. Platelets 2.4 (corrected; first issued as 4.2); Quick 32 %"),
+        ("8", "8 g/L", "Early report: Platelets 8 g/L. Repeat in a week"),
+        ("4.1", "4.1 g/L", "Platelets\t4.1\tg/L\t3.9\t4.4"),
+    ],
+)
+def test_a_whole_result_is_not_doubted(raw: str, value: str, quote: str) -> None:
+    assert list_partial({"labValues.Platelets": (raw, value, quote)}) == []
+
+
+def test_two_tests_in_a_row_lack_nothing_of_each_other() -> None:
+    quote = "Sodium\t139\tmmol/L\tGlucose\t112\tmg/dL"
+    values = {"labValues.Sodium": ("139", "139 mmol/L", quote), "labValues.Glucose": ("112", "112 mg/dL", quote)}
+    assert list_partial(values) == []
+
+
+def test_a_second_share_of_one_stain_is_doubted() -> None:
+    raw = "Positive, 95%\tNegative, 0%"
+    assert list_partial({"ihcMarkers.ER": (raw, "positive, 95%", raw)}) == ["ihcMarkers.ER"]
+    raw = "Positive (of >10%), 95 %"
+    assert list_partial({"ihcMarkers.ER": (raw, "positive, 95%", raw)}) == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "value", "doubted"),
+    [("pT1b2 pN0", "pT1b", True), ("pT3 N0 (2/14)", "pT3 pN0", False), ("PT2 PN1A", "T2", True)],
+)
+def test_a_cut_stage_is_doubted(raw: str, value: str, *, doubted: bool) -> None:
+    assert list_partial({"stage": (raw, value, raw)}) == ["stage"] * doubted
+
+
+def test_a_variant_told_twice_is_doubted() -> None:
+    values = {"mutations.1": "EML4::ALK fusion", "mutations.2": "TP53 p.R175H", "mutations.3": "ALK fusion"}
+    assert list_partial({name: (value, value, value) for name, value in values.items()}) == ["mutations.3"]
