@@ -347,10 +347,14 @@ def iter_field_issues() -> Iterator[Issue]:
     for field in template.fields:
         readings = {"reading": "5.2", "second_reading": "5.7"}
         pages = {"reading_page": 1, "second_page": 2}
-        doubts = ({}, readings, readings | pages)
-        for code, doubt in (("EXTRACTION-MISSING", {}), *(("EXTRACTION-VALUE", facts) for facts in doubts)):
+        unread = {"item": "c.181T>G", "doubt": "unread"}
+        doubts = {"EXTRACTION-MISSING": ({}, unread), "EXTRACTION-VALUE": ({}, unread, readings, readings | pages)}
+        for code, doubt in ((code, doubt) for code, facts in doubts.items() for doubt in facts):
             facts = _collect_field_facts(field.name, template) | doubt
-            yield Issue.create("evaluator", code, IssueSeverity.MAJOR, "A sentence.", location=field.name, facts=facts)
+            page = 2 if doubt == unread else None
+            yield Issue.create(
+                "evaluator", code, IssueSeverity.MAJOR, "A sentence.", location=field.name, page=page, facts=facts
+            )
         value = FieldValue(status=FieldStatus.FOUND, value="x", raw="x", page=1, quote="x", confidence=0.4)
         yield _build_unsure_issue(field.name, value, template)
     yield _build_no_fields_issue(template)
