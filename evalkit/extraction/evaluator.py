@@ -311,7 +311,7 @@ def build_feedback(
                 _MISSING_SEVERITIES[field.need],
                 scored_field.field,
                 f'{field.need.value.capitalize()} field "{scored_field.field}" is missing',
-                *(scored_field.issues[:1] or (f"Look for {scored_field.field} information in the document",)),
+                next(iter(scored_field.issues), f"Look for {scored_field.field} information in the document"),
             )
         )
     issues += [

@@ -78,7 +78,7 @@ from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding.locate import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, ShippedAgent
 from evalkit.review.kinds.classification import _build_question
-from evalkit.review.kinds.statement_template import _convert_template_issue
+from evalkit.review.kinds.statement_template import convert_template_issue
 from evalkit.review.plain_sentences import MAX_SENTENCE_LENGTH, describe_issue, load_plain_sentences
 from evalkit.review.review_plan import AskedPart
 from evalkit.statements.review_cycles import ReportedIssue
@@ -393,7 +393,7 @@ def iter_template_issues() -> Iterator[Issue]:
                     page=number,
                     evidence=IssueEvidence(location=place),
                 )
-                yield _convert_template_issue(ReportedIssue(issue=fault, reported_by=("layout_geometry",)))
+                yield convert_template_issue(ReportedIssue(issue=fault, reported_by=("layout_geometry",)))
 
 
 def iter_questions() -> Iterator[Issue]:
