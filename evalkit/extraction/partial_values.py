@@ -61,6 +61,8 @@ def _list_kept_words(name: str, value: FieldValue) -> list[str]:
     elif "\t" not in text:
         start = max(0, text.find(raw.split("\n")[0], max(0, text.find(item))))
         text = _RESULT_END.split(text[start:], maxsplit=1)[0]
+    elif not re.search(r"\d", value.value or ""):
+        text = text[: text.find(raw)]  # a word behind a word is the usual result
     return _KEPT_WORDS[field].findall(text)
 
 

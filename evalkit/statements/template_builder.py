@@ -455,7 +455,9 @@ def _finish_draft(applied_template: AppliedTemplate, layout: LayoutSurvey) -> Ap
     is_whole = "closing_balance" in names or {"deposits", "withdrawals"} <= names
     if not (is_whole and by_value.has_all_sums_met and count_met_sums(by_value) > count_met_sums(applied_template)):
         return replace(applied_template, template=template)
-    sign_proof = sign_proof or DirectionEvidence(by_value, layout.kind_evidence).list_proofs()
+    # Totals whose labels were found by the rows' directions do not prove them.
+    proofs = DirectionEvidence(by_value, layout.kind_evidence).list_proofs()
+    sign_proof = sign_proof or tuple(proof for proof in proofs if proof != "totals")
     amount_rules = amount_rules.model_copy(update={"sign_proof": sign_proof})
     return replace(by_value, template=by_value.template.model_copy(update={"amounts": amount_rules}))
 
@@ -468,7 +470,11 @@ def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> f
     compared_count = max(sum(row.balance is not None for row in statement.transactions), 1)
     broken_count = sum(not check.is_met for check in running_checks)
     row_count = len(statement.transactions)
-    read_share = row_count / max(row_count + len(applied_template.select_leftovers(*_LOST_ROW_REASONS)), 1)
+    # Balances among the rows that no other balance confirms may be amounts.
+    balance_count = sum(printed_sum.kind == "carried" and printed_sum.after > 0 for printed_sum in statement.sums)
+    balance_count -= sum(check.name == "carried_balance" and check.is_met for check in reconciliation.checks)
+    lost_count = len(applied_template.select_leftovers(*_LOST_ROW_REASONS)) + balance_count
+    read_share = row_count / max(row_count + lost_count, 1)
     score = _LOST_ROWS_PENALTY * (read_share - 1)
     if running_checks:
         score += _RUNNING_BALANCE_WEIGHT * (1 - 2 * broken_count / compared_count) * read_share

@@ -590,6 +590,11 @@ def test_a_false_flag_is_doubted(value: str, *, doubted: bool) -> None:
     assert list_doubted(table, {"labValues.Platelets": value}, "lab-report") == ["labValues.Platelets"] * doubted
 
 
+@pytest.mark.parametrize("text", ["cyclin D1 negative", "IDH1 R132H negative"])
+def test_a_part_of_a_stains_name_is_no_stain(text: str) -> None:
+    assert {item.name for item in count(text, "biomarker")} == {"CYCLIND1" if "cyclin" in text else "IDH1"}
+
+
 @pytest.mark.parametrize(
     "text", ["ZAP9 positive in most cells.", "Immunohistochemistry\nLangerhans\tNegative", "QTR-2 diffusely positive"]
 )

@@ -200,6 +200,21 @@ def test_a_date_in_a_description_parts_no_rows() -> None:
     assert [row.text for row in audited.rows] == ["GROCERS", "RENT"]
 
 
+@pytest.mark.parametrize(
+    ("titles", "days", "index"),
+    [
+        ("Xqw          Zzv         Kpl      Mrt", ("05.03.2024   01.03.2024", "03.03.2024   04.03.2024", "19.03.2024   18.03.2024"), 1),
+        ("Xqw          Zzv         Kpl      Mrt", ("05.03.2024   18.03.2024", "03.03.2024   04.03.2024", "19.03.2024   01.03.2024"), 1),
+        ("Xqw          Zzv         Kpl      Mrt", ("01.03.2024   05.03.2024", "04.03.2024   03.03.2024", "18.03.2024   19.03.2024"), 0),
+        ("Xqw          Zzv         Kpl      Mrt", ("01.03.2024   02.03.2024", "04.03.2024   04.03.2024", "18.03.2024   19.03.2024"), 0),
+        ("Date         Value date  Kpl      Mrt", ("05.03.2024   01.03.2024", "03.03.2024   04.03.2024", "19.03.2024   18.03.2024"), 0),
+    ],
+)  # fmt: skip
+def test_rows_are_in_the_order_of_booking(titles: str, days: tuple[str, ...], index: int) -> None:
+    rows = "\n".join(f"{dates}   SHOP     -12,00" for dates in days)
+    assert audit(f"{titles}\n{rows}\n").booking_index == index
+
+
 def test_a_summary_without_words_is_no_row() -> None:
     rows = "02/03/2024  SHOP       10.00     90.00\n04/03/2024  SHOP       10.00     80.00\n"
     assert len(audit(rows + "            31  11     20.00     80.00\n").rows) == 2
