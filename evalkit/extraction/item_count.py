@@ -437,6 +437,7 @@ def find_unread_items(
                 f'The report prints the {_load_tables().kinds[kind]["noun"]} "{_shorten(item.text)}" on page {item.page}, '
                 "which is in no field",
                 f"Read page {item.page}, and add it to {field.name}, or confirm that it does not belong there",
+                (item.page, item.start, item.end),
             )
             for item in (unread_items if field.many else unread_items[:1])
         ]
