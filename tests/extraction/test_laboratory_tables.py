@@ -127,6 +127,8 @@ def test_an_organism_and_its_susceptibilities_are_results() -> None:
     assert read(table, "table") == {"Colony count": ">100,000 CFU/mL", "Organism": "Klebsiella pneumoniae"}
     table = "Antibiotic\tMIC (mg/L)\tCategory\nAmpicillin\t> 16\tResistant\nGentamicin\t1\tSusceptible"
     assert read(table, "table") == {"Ampicillin": ">16 RESISTANT", "Gentamicin": "1 SUSCEPTIBLE"}
+    table = "Agent\tMIC mg/L\tCategory\nAmoxicillin\t>8\tR\nCefalexin\t8\tS\nS susceptible at\tdose, R resistant."
+    assert read(table, "table") == {"Amoxicillin": ">8 R", "Cefalexin": "8 S"}
 
 
 def test_a_damaged_or_open_result_is_none() -> None:

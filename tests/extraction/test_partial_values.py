@@ -33,6 +33,7 @@ def test_a_result_without_a_word_of_its_row_is_doubted(raw: str, value: str, quo
     ("raw", "value", "quote"),
     [
         ("96 L", "96 L x10^3/uL (140-400)", "Platelets\t96\tL\tx10(3)/\u00b5L\t140-400"),
+        ("5.8", "5.8 x10^3/uL (4.0-11.0)", "Platelets\t5.8\t\t4.0-11.0\tx10E3/uL"),
         ("35.0%", "35.0 % (36.0-45.0)", "Platelets\t35.0%\t36.0%-45.0%"),
         ("2.4", "2.4", "AMENDED. Platelets 2.4 (corrected; first issued as 4.2); Quick 32 %"),
         ("8", "8 g/L", "Early report: Platelets 8 g/L. Repeat in a week"),

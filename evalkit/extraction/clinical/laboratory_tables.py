@@ -102,9 +102,14 @@ def _find_start(line: ReportLine, last_line: ReportLine | None) -> int:
 def _continues_table(run: Sequence[PrintedRow], row: PrintedRow) -> bool:
     """Return True unless a row is a new header, or is written in another way.
 
-    Under a heading of results, any words are a result.
+    Under a heading of results, any words are a result, but no sentence.
     """
-    is_headed = row[0].tabs >= 0 and _has_result_heading(run[0]) and not _has_result_heading(row)
+    is_headed = (
+        row[0].tabs >= 0
+        and _has_result_heading(run[0])
+        and not _has_result_heading(row)
+        and not any(cell.text.endswith((".", ",", ";", ":")) for cell in row)
+    )
     return (len(row) < 2 or is_headed or _has_result(row)) and (row[0].tabs < 0) == (run[-1][0].tabs < 0)
 
 

@@ -66,7 +66,7 @@ class _Variant:
 
     @property
     def genes(self) -> set[str]:
-        """The gene; of a fusion, both."""
+        # Of a fusion, both.
         return {self.gene, *(change[2:] for change in self.changes if change.startswith("::"))}
 
     @property
