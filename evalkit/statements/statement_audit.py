@@ -536,7 +536,11 @@ class _Auditor:
             if line.is_row or line.dates or not line.amounts or not self._is_in_columns(line):
                 continue
             above = next(
-                (other for other in reversed(self._lines[:position]) if other.amounts or self._is_lone_date(other)),
+                (
+                    other
+                    for other in reversed(self._lines[:position])
+                    if (other.amounts and self._is_in_columns(other)) or self._is_lone_date(other)
+                ),
                 None,
             )
             line.is_row = (
