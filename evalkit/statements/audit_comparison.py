@@ -22,7 +22,6 @@ from evalkit.statements.audit_directions import (
     ProvenDirection,
     find_balance_orientation,
     prove_directions,
-    sign_balance,
 )
 from evalkit.statements.reviewer_report import TemplateIssueCategory, TemplateIssueSeverity
 from evalkit.statements.statement_audit import (
@@ -148,7 +147,7 @@ def find_wrong_balances(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     comparison = _compare(applied)
     orientation = find_balance_orientation(comparison.audit, comparison.directions)
     pairs = [
-        (each, sign_balance(balance) * (1 if balance.mark in ("in", "out") else orientation), balance.value)
+        (each, balance.signed_value * (1 if balance.mark in ("in", "out") else orientation), balance.value)
         for each in comparison.matches
         if each.row and each.transaction.balance is not None and (balance := comparison.audit.find_balance(each.row))
     ]

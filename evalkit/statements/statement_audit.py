@@ -157,8 +157,8 @@ class PrintedAmount(NamedTuple):
 
     @property
     def signed_value(self) -> Decimal:
-        """The amount with its printed minus."""
-        return -self.value if self.mark == "minus" else self.value
+        """The value, negative with a minus or a code for money going out."""
+        return -self.value if self.mark in ("minus", "out") else self.value
 
 
 class AuditRow(NamedTuple):
@@ -403,7 +403,7 @@ class _Auditor:
                 sums.append(AuditSum(kind, line.text, line.amounts[-1], line.line.page_number, account, len(rows)))
             else:
                 # Or the dates of the nearest line above that begins with one.
-                dates = line.dates or next(
+                dates = (line.dates if line.is_dated else []) or next(
                     (
                         other.dates
                         for other in reversed(self._lines[:position])
@@ -533,7 +533,7 @@ class _Auditor:
         if self._has_marked_totals():
             return
         for position, line in enumerate(self._lines):
-            if line.is_row or line.dates or not line.amounts or not self._is_in_columns(line):
+            if line.is_row or line.is_dated or not line.amounts or not self._is_in_columns(line):
                 continue
             above = next(
                 (
@@ -545,17 +545,32 @@ class _Auditor:
             )
             line.is_row = (
                 above is not None
-                and _is_near(above, line)
+                and _is_near(self._lines[position - 1], line)
                 and (above.is_row or self._is_lone_date(above) or has_word(above.text, "sum", "carried"))
                 and _classify_sum(line.text) not in ("opening", "closing", "carried")
                 and not has_word(line.text, "sum", "total")
                 and (any(map(str.isalpha, line.text)) or self._is_lone_date(above))
             )
+        self._drop_balances_of_days()
         pairs = list(pairwise(line for line in self._lines if line.is_row))
-        has_undated = any(below.dates and not row.dates and _is_near(row, below) for row, below in pairs)
+        has_undated = any(below.is_dated and not row.is_dated and _is_near(row, below) for row, below in pairs)
         if len(pairs) > _MAX_UNTOLD_PAIRS and not has_undated:
             for above, row in pairs:
-                row.is_row = bool(row.dates) or not (above.dates or not above.is_row) or _continues_balance(above, row)
+                row.is_row = row.is_dated or not (above.is_dated or not above.is_row) or _continues_balance(above, row)
+
+    def _drop_balances_of_days(self) -> None:
+        """Unmark undated lines of one text whose amounts rise and fall by all rows between them."""
+        rows = [line for line in self._lines if line.is_row and line.amounts]
+        values = [line.amounts[-1].signed_value for line in rows]
+        positions_by_text = group_by(
+            (position for position, line in enumerate(rows) if not line.is_dated), lambda position: rows[position].text
+        )
+        for positions in positions_by_text.values():
+            if len(positions) > _MAX_UNTOLD_PAIRS and all(
+                sum(values[first + 1 : last], values[first]) == values[last] for first, last in pairwise(positions)
+            ):
+                for position in positions:
+                    rows[position].is_row = False
 
     def _has_marked_totals(self) -> bool:
         """Mark marked lines as totals if the unmarked lines below add up to each."""
