@@ -551,26 +551,11 @@ class _Auditor:
                 and not has_word(line.text, "sum", "total")
                 and (any(map(str.isalpha, line.text)) or self._is_lone_date(above))
             )
-        self._drop_balances_of_days()
         pairs = list(pairwise(line for line in self._lines if line.is_row))
         has_undated = any(below.is_dated and not row.is_dated and _is_near(row, below) for row, below in pairs)
         if len(pairs) > _MAX_UNTOLD_PAIRS and not has_undated:
             for above, row in pairs:
                 row.is_row = row.is_dated or not (above.is_dated or not above.is_row) or _continues_balance(above, row)
-
-    def _drop_balances_of_days(self) -> None:
-        """Unmark undated lines of one text whose amounts rise and fall by all rows between them."""
-        rows = [line for line in self._lines if line.is_row and line.amounts]
-        values = [line.amounts[-1].signed_value for line in rows]
-        positions_by_text = group_by(
-            (position for position, line in enumerate(rows) if not line.is_dated), lambda position: rows[position].text
-        )
-        for positions in positions_by_text.values():
-            if len(positions) > _MAX_UNTOLD_PAIRS and all(
-                sum(values[first + 1 : last], values[first]) == values[last] for first, last in pairwise(positions)
-            ):
-                for position in positions:
-                    rows[position].is_row = False
 
     def _has_marked_totals(self) -> bool:
         """Mark marked lines as totals if the unmarked lines below add up to each."""

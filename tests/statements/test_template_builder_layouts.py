@@ -531,11 +531,11 @@ def _amounts(applied: AppliedTemplate) -> list[str]:
 
 def test_dates_as_headings_date_the_rows_below(tmp_path: Path) -> None:
     lines: list[str | Cells] = [
-        "Elm Bank Current Account", labelled("Opening balance", "100.00"), "", "4 March 2024",
+        "Elm Bank Current Account", labelled("Opening balance", "100.00"), "", "Monday, 4 March 2024",
         [(54, "SHOP"), (-560, "-10.00 kr")], [(54, "Ref 000 218 744,00")], [(54, "Rent for ul. Lipowa 4 m. 12"), (-560, "-20.00 kr")],
-        [(54, "Vuvem"), (-560, "70.00 kr")], "Monday, 5 March", [(54, "SALARY"), (-560, "50.00 kr")],
-        [(54, "Vuvem"), (-560, "120.00 kr")], "7 March 2024", [(54, "SHOP"), (-560, "-5.00 kr")], [(54, "Vuvem"), (-560, "115.00 kr")],
-        "8 March 2024", [(54, "SHOP"), (-560, "-6.00 kr")], [(54, "Vuvem"), (-560, "109.00 kr")],
+        [(54, "Vuvem"), (-560, "70.00 kr")], "Tuesday, 5 March", [(54, "SALARY"), (-560, "+50.00 kr")],
+        [(54, "Vuvem"), (-560, "120.00 kr")], "Thursday, 7 March 2024", [(54, "SHOP"), (-560, "-5.00 kr")], [(54, "Vuvem"), (-560, "115.00 kr")],
+        "Friday, 8 March 2024", [(54, "SHOP"), (-560, "-6.00 kr")], [(54, "Vuvem"), (-560, "109.00 kr")],
     ]  # fmt: skip
     applied = drawn(tmp_path, lines)
     assert [transaction.date[8:] for transaction in applied.statement.transactions] == ["04", "04", "05", "07", "08"]
