@@ -58,6 +58,7 @@ SUMMARY_IN_PARTS: list[str | Cells] = [
 ]  # fmt: skip
 _DEBITS_AND_CREDITS: Cells = [(50, "Date"), (110, "Details"), (-400, "Debit"), (-480, "Credit"), (-560, "Balance")]
 _HEAD: Cells = [(50, "Date"), (110, "Description"), (-560, "Amount")]
+_HEAD_WITH_BALANCE: Cells = [(50, "Date"), (110, "Description"), (-480, "Amount"), (-560, "Balance")]
 DAILY_BALANCES: list[str | Cells] = [
     "Bank of Meadows, N.A.", "for March 1, 2024 to March 31, 2024", "", "Account summary",
     labelled("Beginning balance on March 1, 2024", "$500.00"), labelled("Deposits and other additions", "1,200.00"),
@@ -590,3 +591,14 @@ def test_numbers_of_receipts_are_no_part_of_descriptions(tmp_path: Path) -> None
     applied = drawn(tmp_path, ["Elm Bank Current Account", titles, *rows])
     assert {transaction.description for transaction in applied.statement.transactions} == {"SHOP"}
     assert not [*find_wrong_descriptions(applied)]
+
+
+def test_letters_behind_amounts_mean_what_the_balances_show(tmp_path: Path) -> None:
+    rows = [
+        row("03/05/2024", "SHOP", (-480, "10.00 B"), (-560, "90.00 A")),
+        row("04/05/2024", "PAY", (-480, "50.00 A"), (-560, "140.00 A")),
+        row("05/05/2024", "SHOP", (-480, "20.00 B"), (-560, "120.00 A")),
+        row("06/05/2024", "SHOP", (-480, "5.00 B"), (-560, "115.00 A")),
+    ]
+    applied = drawn(tmp_path, ["Elm Bank", labelled("Opening balance", "100.00 A"), _HEAD_WITH_BALANCE, *rows])
+    assert _amounts(applied) == ["-10.00", "50.00", "-20.00", "-5.00"]
