@@ -180,7 +180,7 @@ def _move_day_headings(lines: Sequence[TextLine]) -> Iterator[TextLine]:
 
     rows = [len(line.cells) > 1 and _PRINTED_CENTS.search(line.cells[-1].text) is not None for line in lines]
     undated = [is_row and not is_date(line.cells[0]) for line, is_row in zip(lines, rows, strict=True)]
-    headings = [is_row and is_date(line) for line, is_row in zip(lines, [*undated[1:], False], strict=True)]
+    headings = [is_row and is_date(line) for line, is_row in zip(lines, [*undated[1:], False], strict=False)]
     if undated != rows:
         headings = [False] * len(lines)
     margin = min((line.box[0] for line in lines), default=0.0)
