@@ -622,6 +622,12 @@ def test_the_same_or_a_former_statement_is_no_doubt(text: str, values: dict[str,
     assert list_doubted(text, values, template) == []
 
 
+def test_a_doctors_title_ends_no_statement() -> None:
+    items = count("Exam date 2025-04-29\nDictated and signed: Dr. Gisele Thornquist, 2025-04-30", "added_date")
+    assert {item.role for item in items} == {"labelled"}
+    assert count("OPINION\nBenign findings. Routine screening.", "findings") == []
+
+
 def test_an_isolate_must_be_in_a_field() -> None:
     assert list_unread("Isolate: Escherichia coli", {}, "lab-report") == ["labValues"]
     assert list_unread("Isolate: Escherichia coli", {"labValues.Isolate": "Escherichia coli"}, "lab-report") == []
