@@ -229,15 +229,10 @@ def _find_balance_before(
 def _compare_step(movement: _Movement, balance: PrintedAmount | None, before: PrintedAmount | None) -> int:
     if balance is None or before is None:
         return 0
-    step = sign_balance(balance) - sign_balance(before)
+    step = balance.signed_value - before.signed_value
     # An amount that was not recognised is what the balance changes by.
     is_other = step == 0 or (movement.amount is not None and abs(step) != movement.amount.value)
     return 0 if is_other else 1 if step > 0 else -1
-
-
-def sign_balance(amount: PrintedAmount) -> Decimal:
-    """Return a printed balance with the sign of its minus or code."""
-    return -amount.value if amount.mark in ("minus", "out") else amount.value
 
 
 RowClass = tuple[object, ...]
@@ -316,16 +311,14 @@ def _list_balance_changes(
 
     Closing minus opening, or any amount below minus any above the rows.
     """
-    starts, ends = (
-        [sign_balance(each.amount) for each in sums if each.kind == kind] for kind in ("opening", "closing")
-    )
+    starts, ends = ([each.amount.signed_value for each in sums if each.kind == kind] for kind in ("opening", "closing"))
     if starts and ends:
         return {ends[-1] - starts[0]}
     if not has_few_classes:
         return set()
     rows = [index for index, row in enumerate(audit.rows) if row.account == account]
-    starts = [sign_balance(each.amount) for each in sums if each.position <= rows[0]]
-    ends = [sign_balance(each.amount) for each in sums if each.position > rows[-1]]
+    starts = [each.amount.signed_value for each in sums if each.position <= rows[0]]
+    ends = [each.amount.signed_value for each in sums if each.position > rows[-1]]
     return {end - start for start, end in product(starts, ends)} - {Decimal(0)}
 
 

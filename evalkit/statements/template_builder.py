@@ -55,6 +55,7 @@ from evalkit.statements.template_parts import (
     derive_sum_labels_by_value,
     derive_template_id,
     find_account_heading_patterns,
+    find_balance_line_patterns,
     find_bank_name,
     find_direction_headings,
     find_repeated_line_patterns,
@@ -200,9 +201,10 @@ def _loses_rows(
 
 
 def _share_rows(left_column: AlignedColumn, right_column: AlignedColumn) -> bool:
-    """Return True if most rows of the emptier column have amounts in both."""
+    """Return True if most rows of the emptier column have amounts in both; 0.00 is none."""
     left_lines, right_lines = (
-        {id(placed_amount.line) for placed_amount in column.dates_or_amounts} for column in (left_column, right_column)
+        {id(placed.line) for placed in column.dates_or_amounts if not set(placed.text).isdisjoint("123456789")}
+        for column in (left_column, right_column)
     )
     return 2 * len(left_lines & right_lines) > min(len(left_lines), len(right_lines))
 
@@ -512,7 +514,11 @@ class _TemplateAssembler:
             is_wide: find_table_box_by_page(layout, has_wide_regions=is_wide) for is_wide in (False, True)
         }
         self._row_rules = RowRules(
-            furniture=(*load_bank_vocabulary().furniture, *find_repeated_line_patterns(layout)),
+            furniture=(
+                *load_bank_vocabulary().furniture,
+                *find_repeated_line_patterns(layout),
+                *find_balance_line_patterns(layout),
+            ),
             section=find_direction_headings(layout),
             accounts=find_account_heading_patterns(layout),
             ends=find_table_end_patterns(layout),
