@@ -7,7 +7,7 @@ from typing import Any
 import traitlets
 
 from evalkit.classification.schema import PresenceLevel, Segment
-from evalkit.classification.v4_evidence_quality import describe_evidence_quality_score, score_evidence
+from evalkit.classification.v4_evidence_quality import score_evidence
 from evalkit.core.wording import format_count, format_page_numbers
 from evalkit.issue import Issue, PageBox, QuoteVerdict
 from evalkit.review import (
@@ -225,8 +225,9 @@ def format_case_summary_line(packet: SMEPacket) -> str:
     classification = packet.classification
     program_type = (classification.dominant_type_overall or "cannot tell") if classification else "no usable answer"
     score = score_evidence(classification, packet.open_issues)
-    score_words = "" if score is None else f" {score:.2f},"
-    quality_words = f" · quotes:{score_words} {describe_evidence_quality_score(score)}" if classification else ""
+    # The share of quotes that are on their pages says nothing about the type.
+    quotes_words = "quotes not checked" if score is None else f"{score:.0%} of its quotes found"
+    quality_words = f" · {quotes_words}" if classification else ""
     asked_words = f"{packet.decision_reason} · " if packet.review_reason == "requested" else ""
     return f"{asked_words}{format_issue_counts(packet)} · the program says: {program_type}{quality_words}"
 

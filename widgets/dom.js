@@ -67,12 +67,12 @@ const counted = (model, root, token) => {
 
 // Buttons for the two answers to an issue's question; a second press takes the answer back. `said` is the present verdict:
 // `confirmed`, `dismissed` or nothing.
-const verdictButtons = (issueId, said, send, isLocked, names = ["There is a problem", "No problem"]) => {
+const verdictButtons = (issueId, said, send, isLocked, { change, keep }) => {
   const button = (verdict, text, letter) => el("button", {
     "data-key": letter, "data-decides": "", "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : "", disabled: isLocked,
     onclick: (event) => { event.stopPropagation(); send("verdict", { issue_id: issueId, verdict: said === verdict ? null : verdict }); },
   }, text, kbd(letter));
-  return el("div", { class: "ek-verdicts" }, button("confirmed", names[0], "c"), button("dismissed", names[1], "x"));
+  return el("div", { class: "ek-verdicts" }, button("confirmed", change, "c"), button("dismissed", keep, "x"));
 };
 // How a closed case was decided; what follows beneath is what the program had said.
 const closing = (shown) => (shown && shown.outcome

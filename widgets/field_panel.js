@@ -134,7 +134,7 @@ function render({ model, el: root }) {
       issue.detail ? el("p", { class: "ek-muted", text: issue.detail }) : null,
       issue.fix ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
       note ? el("p", { class: "ek-muted", text: `Your note: ${note}` }) : null,
-      isOpen ? verdictButtons(issue.issue_id, (model.get("verdicts")[issue.issue_id] || {}).verdict, send, model.get("is_locked")) : null);
+      isOpen ? verdictButtons(issue.issue_id, (model.get("verdicts")[issue.issue_id] || {}).verdict, send, model.get("is_locked"), issue.answers) : null);
   };
 
   const choices = (item, now) => {

@@ -1,6 +1,7 @@
 """Panel of a case about the fields of reports and forms: values, places, issues."""
 
 import re
+from dataclasses import asdict
 from typing import Any
 
 import traitlets
@@ -18,6 +19,7 @@ from evalkit.review import (
     HighlightedPlace,
     describe_issue,
     format_field_value,
+    get_issue_answers,
     get_template_field_or_plain_text,
     is_extraction_review_required,
     shows_own_words,
@@ -209,6 +211,7 @@ def _render_field_issue(issue: Issue) -> dict[str, Any]:
         "issue_id": issue.issue_id,
         "severity": issue.severity.value,
         "message": describe_issue(issue),
+        "answers": asdict(get_issue_answers(issue)),
         "detail": issue.message if shows_own_words(issue) and describe_issue(issue) != issue.message else "",
         "fix": issue.suggested_fix if shows_own_words(issue) else "",
         "verdict": issue.verdict.value if issue.verdict else "",

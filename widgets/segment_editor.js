@@ -214,7 +214,7 @@ function render({ model, el: root }) {
     const types = record.filter((line) => line.kind === "type");
     const lines = types.length && types.length <= FEW
       ? [{ kind: "type", text: types.map((line) => line.text).join(" · ") }, ...record.filter((line) => line.kind !== "type")] : record;
-    const ready = why || (locked ? "" : blind ? "Your answer can be submitted." : "You have seen everything that must be seen.");
+    const ready = why || (locked ? "" : blind ? "Your answer can be submitted." : "You have seen all that is asked about.");
     fill(decide,
       lines.length ? el("section", { class: "ek-record", "aria-label": "What will be recorded" },
         el("b", { text: "What will be recorded" }),

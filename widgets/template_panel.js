@@ -105,7 +105,7 @@ function render({ model, el: root }) {
     isOpen && one.evidence ? el("p", { class: "ek-muted", text: one.evidence }) : null,
     isOpen && model.get("place") ? el("p", { class: "ek-muted", text: model.get("place") }) : null,
     note ? el("p", { class: "ek-muted", text: `Your note: ${note}` }) : null,
-    isOpen && !doubt ? verdictButtons(one.issue_id, (model.get("verdicts")[one.issue_id] || {}).verdict, send, model.get("is_locked")) : null);
+    isOpen && !doubt ? verdictButtons(one.issue_id, (model.get("verdicts")[one.issue_id] || {}).verdict, send, model.get("is_locked"), one.answers) : null);
   };
   const opinion = (one) => el("section", { class: "ek-opinion", "aria-label": `answer ${one.name}` },
     el("header", {}, el("b", { text: `Answer ${one.name}` }), one.overall ? el("span", { class: "ek-muted", text: one.overall }) : null),

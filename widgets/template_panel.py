@@ -1,6 +1,7 @@
 """Panel of a template case: issues, rows, unread lines, sums, settings."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import date
 from decimal import Decimal
 from itertools import repeat
@@ -10,8 +11,8 @@ import traitlets
 
 from evalkit.core.grouping import group_by, split_into_runs
 from evalkit.issue import PageBox
-from evalkit.review import Draft, TemplateReviewCase, describe_issue
-from evalkit.review.kinds.statement_template import list_undecided_questions
+from evalkit.review import Draft, TemplateReviewCase, describe_issue, get_issue_answers
+from evalkit.review.kinds.statement_template import convert_template_issue, list_undecided_questions
 from evalkit.review.template_editing import (
     COLUMN_WORDS,
     TEMPLATE_CHOICES,
@@ -99,7 +100,7 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
         "told": list_colleague_messages(case),
         "recommendation": escalation.recommendation,
         "refusal": case.explain_permanent_validation_block() or "",
-        "issues": [_render_reported_issue(record, sentence_by_issue_id) for record in case.issues_within_caps],
+        "issues": [_render_reported_issue(record) for record in case.issues_within_caps],
         "more": f"{hidden_issue_count} more of the same kinds were found" if hidden_issue_count else "",
         "opinions": _render_template_opinions(case),
         "history": [
@@ -441,8 +442,9 @@ def _find_listed_edge_name(template: Any, label_by_edge_name: dict[str, str], ed
     )
 
 
-def _render_reported_issue(reported_issue: ReportedIssue, sentence_by_issue_id: dict[str, str]) -> dict[str, Any]:
+def _render_reported_issue(reported_issue: ReportedIssue) -> dict[str, Any]:
     issue, resolution = reported_issue.issue, reported_issue.resolution
+    packet_issue = convert_template_issue(reported_issue)
     arbitrator_sentence = ""
     if resolution is not None:
         winner_words = (
@@ -466,7 +468,8 @@ def _render_reported_issue(reported_issue: ReportedIssue, sentence_by_issue_id: 
                 [issue.category.replace("_", " ").replace("bbox", "box"), f"page {issue.page}" if issue.page else ""],
             )
         ),
-        "message": sentence_by_issue_id.get(issue.issue_id, issue.message),
+        "message": describe_issue(packet_issue),
+        "answers": asdict(get_issue_answers(packet_issue)),
         "fix": issue.suggested_fix,
         "evidence": "; ".join(f"{label}: {text}" for label, text in facts if text),
         "arbitrator": arbitrator_sentence,

@@ -108,23 +108,6 @@ def compute_grounded_ratio(answer: ClassificationOutput, issues: Iterable[Issue]
     return round((claimed_count - ungrounded_count) / claimed_count, 4) if claimed_count else None
 
 
-def describe_evidence_quality_score(score: float | None) -> str:
-    """Describe an evidence score in the words of specification 001.
-
-    >>> [describe_evidence_quality_score(score) for score in (1.0, 0.95, 0.7, 0.65, 0.4, 0.1)][::2]
-    ['all evidence verified', 'minor problems', 'significant problems']
-    >>> describe_evidence_quality_score(None)
-    'not checked'
-    """
-    if score is None:
-        return "not checked"
-    if score >= 1.0:
-        return "all evidence verified"
-    if score >= 0.7:
-        return "minor problems"
-    return "significant problems" if score >= 0.4 else "critical failures"
-
-
 class _ClaimedQuote(NamedTuple):
     segment: Segment
     document_type: DocumentType

@@ -158,6 +158,16 @@ def apply_template(
             help="Compare dates and amounts with the bank's own CSV or OFX file of the same month; exit status 1 if they differ.",
         ),
     ] = None,
+    year: Annotated[
+        int | None,
+        typer.Option(
+            "--year",
+            metavar="YEAR",
+            min=1900,
+            max=2100,
+            help="Year of the last transaction, if the statement prints no year.",
+        ),
+    ] = None,
     output: Annotated[
         str | None, create_output_option("Folder or bucket that holds the template, if T.toml is a name")
     ] = None,
@@ -181,6 +191,8 @@ def apply_template(
     statement_template = parse_template_toml(*_read_template_text_and_file_name(template, output))
     bundle = _read_pdf_in_worker(pdf)
     applied_template = AppliedTemplate.create(statement_template, bundle)
+    if year is not None:
+        applied_template = applied_template.complete_years(year)
     statement, reconciliation = rate_transactions(applied_template), applied_template.reconciliation
     if to is not None and render_file is not None:
         reading = StatementReading(statement_template, statement, [page.text for page in bundle.pages])

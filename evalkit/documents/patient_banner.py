@@ -119,7 +119,8 @@ def _describe_relation(
     if compared_page is None or comparison is None:
         return "first", ""
     if comparison.relation is SamePersonVerdict.DIFFERENT:
-        return "other", f"another patient than page {compared_page.page_num}"
+        facts = " · ".join(_format_fact(difference.left) for difference in comparison.differing[:2])
+        return "other", f"another patient than page {compared_page.page_num}: {facts}"
     if comparison.relation is SamePersonVerdict.SAME or not comparison.differing:
         return "same", f"same as page {compared_page.page_num}"
     difference = comparison.differing[0]

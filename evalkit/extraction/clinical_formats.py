@@ -96,6 +96,7 @@ def normalise_margin_status(text: str) -> str | None:
     ('positive', 'close, <1 mm', '4 mm', None)
     >>> normalise_margin_status("negative except the deep margin, which is positive"), normalise_margin_status("No carcinoma at the margin")
     ('positive', 'negative')
+    >>> normalise_margin_status("Carcinoma is seen at the edge but does not reach a margin")
     >>> normalise_margin_status("involvement cannot be excluded"), normalise_margin_status("Positive margins: none"), normalise_margin_status("0 mm")
     ('indeterminate', 'negative', 'positive, 0 mm')
     """

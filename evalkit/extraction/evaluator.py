@@ -311,7 +311,7 @@ def build_feedback(
                 _MISSING_SEVERITIES[field.need],
                 scored_field.field,
                 f'{field.need.value.capitalize()} field "{scored_field.field}" is missing',
-                *(scored_field.issues[:1] or (f"Look for {scored_field.field} information in the document",)),
+                next(iter(scored_field.issues), f"Look for {scored_field.field} information in the document"),
             )
         )
     issues += [
@@ -479,5 +479,13 @@ class ExtractionEvaluator:
                 *find_stated_fields(sentences, attempt.fields, attempt.template),
             ),
         )
+        # A field's score holds descriptions only; where it is missing, the item's is what to look for.
+        places = {issue.description: issue.place for issue in unread_items}
+        placed_issues = tuple(
+            replace(issue, place=places.get(issue.description) or places.get(issue.suggested_fix))
+            for issue in feedback.issues
+        )
         failure = (failed_answer.failure or "no answer") if failed_answer else None
-        return ExtractionEvaluation(score, feedback, failure, list_normalisation_changes(answers))
+        return ExtractionEvaluation(
+            score, replace(feedback, issues=placed_issues), failure, list_normalisation_changes(answers)
+        )

@@ -356,7 +356,7 @@ def _build_readings(rule: _Rule, match: re.Match[str], offset: int) -> Iterator[
     if state is None:
         state = next(
             (state for state, pattern in rule.states if pattern.fullmatch(state_text)),
-            "" if rule.states else state_text.replace(" ", ""),
+            state_text.replace(" ", "") if state_text.isdigit() or not rule.states else "",
         )
     if groups.get("names"):
         for stain in _load_tables().stain.finditer(match["names"]):
@@ -437,6 +437,7 @@ def find_unread_items(
                 f'The report prints the {_load_tables().kinds[kind]["noun"]} "{_shorten(item.text)}" on page {item.page}, '
                 "which is in no field",
                 f"Read page {item.page}, and add it to {field.name}, or confirm that it does not belong there",
+                (item.page, item.start, item.end),
             )
             for item in (unread_items if field.many else unread_items[:1])
         ]
@@ -638,13 +639,6 @@ def _is_before_another_date(items: Sequence[CountedItem], date: str) -> bool:
     )
 
 
-def _has_several_verdicts(items: Sequence[CountedItem], text: str) -> bool:
-    """Return True if a variant is called pathogenic in one place and not in another."""
-    verdicts = {(item.name, item.state) for item in items if item.role == PRESENT}
-    names = Counter(name for name, _ in verdicts if name.lower() in _squeeze(text))
-    return any(count > 1 for count in names.values())
-
-
 def _is_impossible_variant(_items: Sequence[CountedItem], text: str) -> bool:
     """Return True if a variant's changes cannot belong together.
 
@@ -675,11 +669,10 @@ def _has_contradicted_flag(_items: Sequence[CountedItem], text: str) -> bool:
     >>> [_has_contradicted_flag((), text) for text in ("118 L mg/dL (70-99)", "118 H mg/dL (70-99)", "<5 L (10-20)", "7 (8-9)")]
     [True, False, False, False]
     """
-    match = re.match(r"[<>]?([\d.]+) (H+|L+)\b.*\(([\d.]+)-([\d.]+)\)$", text)
-    if not match:
-        return False
-    number, low, high = (float(match[group]) for group in (1, 3, 4))
-    return number <= high if match[2][0] == "H" else number >= low
+    match = re.match(r"[<>]?([\d.]+) (?:H+|(L+))\b.*\(([\d.]+)-([\d.]+)\)$", text)
+    return match is not None and (
+        float(match[1]) >= float(match[3]) if match[2] else float(match[1]) <= float(match[4])
+    )
 
 
 #: Checks of a value by the kind of its items; ``doubt`` of the kind says what is in doubt.
@@ -688,9 +681,10 @@ _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
     "side": _has_side_of_its_own,
     "finding": _says_the_contrary,
     "added_date": _is_before_another_date,
-    "headline": lambda items, _text: {"none", "found"} <= {item.state for item in items if item.role == PRESENT},
+    **dict.fromkeys(
+        ("headline", "depth"), lambda items, _text: len({item.state for item in items if item.role == PRESENT}) > 1
+    ),
     "variant": _is_impossible_variant,
-    "verdict": _has_several_verdicts,
     "laboratory": _has_contradicted_flag,
     **dict.fromkeys(_SECTION_KINDS, lambda _items, text: _get_pattern("cut_end").search(text) is not None),
 }
@@ -699,7 +693,7 @@ _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
 def _find_contradiction(kind: str, items: Sequence[CountedItem], name: str, value: FieldValue) -> CountedItem | None:
     """Return the first present item whose state the value cannot have, else None."""
     table = _load_tables().kinds[kind]
-    prefix = f"{name.partition('.')[2]}: " if kind == "biomarker" else table.get("prefix", "")
+    prefix = table.get("prefix", "") or f"{name.partition('.')[2]}: "
     own = _read_items(kind, _split_statements(f"{prefix}{value.value}"))
     quoted = _read_items(kind, _split_statements(f"{value.quote}\n{value.raw}"))
     if len({reading.state for reading in quoted}) == 1 and _get_pattern("replaces").search(value.quote or ""):

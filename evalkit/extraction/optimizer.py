@@ -30,6 +30,8 @@ class EvaluationIssue:
     field: str
     description: str
     suggested_fix: str = ""
+    place: tuple[int, int, int] | None = None
+    """What the report prints and no field has: its page, and start and end in the page's text."""
 
 
 @dataclass(frozen=True)

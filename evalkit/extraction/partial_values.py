@@ -7,7 +7,6 @@ beside it, and with the other values of its field.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from evalkit.extraction.extraction_schema import FieldValue
@@ -28,45 +27,42 @@ _NUMBER_BEFORE_UNIT = re.compile(r"^[<>]?[\d.,]+(?=[^\d.,])")
 
 def find_partial_values(fields: Mapping[str, FieldValue]) -> Iterator[EvaluationIssue]:
     """Find values that lack a word of their place, and variants within another one."""
-    found_values = {name: value for name, value in fields.items() if value.is_found}
-    values_by_quote: dict[str, str] = defaultdict(str)
-    names: set[str] = set()
-    for name, value in found_values.items():
-        values_by_quote[value.quote or ""] += _squeeze(f"{value.value}; ")
-        names |= {*map(_squeeze, re.split(r"[\s()\[\]–-]+", name.partition(".")[2]))}
-    for name, value in found_values.items():
+    values = {name: value for name, value in fields.items() if value.is_found}
+    item_words = {_squeeze(word) for name in values for word in re.split(r"[\s()\[\]–-]+", name.partition(".")[2])}
+    for name, value in values.items():
+        # Another test's result may be in the same row.
+        known_text = " ".join(_squeeze(other.value or "") for other in values.values() if other.quote == value.quote)
         lost_words = [
             word
             for word in _list_kept_words(name, value)
-            if _squeeze(word) not in names
-            and _squeeze(_NUMBER_BEFORE_UNIT.sub("", word)) not in values_by_quote[value.quote or ""]
+            if _squeeze(word) not in item_words and _squeeze(_NUMBER_BEFORE_UNIT.sub("", word)) not in known_text
         ]
         if lost_words:
             description = f'"{value.value}" lacks "{" ".join(lost_words)}", which is printed beside it'
             yield EvaluationIssue("major", name, description)
-    variants = {name: _split(value.value) for name, value in found_values.items() if name.startswith("mutations.")}
+    variants = {
+        name: {*re.findall(r"[^\W_]+", value.value or "")} for name, value in values.items() if "mutations." in name
+    }
     for name, words in variants.items():
         if whole := next((other for other in variants if other != name and words <= variants[other]), None):
-            description = f'"{found_values[name].value}" may be the same as "{found_values[whole].value}"'
+            description = f'"{values[name].value}" may be the same as "{values[whole].value}"'
             yield EvaluationIssue("major", name, description)
 
 
 def _list_kept_words(name: str, value: FieldValue) -> list[str]:
     field, _, item = name.partition(".")
-    raw, text = value.raw or "", value.quote or ""
-    if field not in _KEPT_WORDS:
-        return []
+    pattern, raw, quote = _KEPT_WORDS.get(field), value.raw or "", value.quote or ""
     if field != "labValues":
-        text = _BRACKETS.sub(" ", raw)
-    elif "\t" not in text:
-        start = max(0, text.find(raw.split("\n")[0], max(0, text.find(item))))
-        text = _RESULT_END.split(text[start:], maxsplit=1)[0]
-    return _KEPT_WORDS[field].findall(text)
-
-
-def _split(text: str | None) -> set[str]:
-    return set(re.findall(r"[^\W_]+", text or ""))
+        return pattern.findall(_BRACKETS.sub(" ", raw)) if pattern else []
+    if "\t" in quote:
+        # A word behind a result in words is the usual result.
+        quote = quote if re.search(r"\d", value.value or "") else quote[: quote.find(raw)]
+    else:
+        start = max(0, quote.find(raw.split("\n")[0], max(0, quote.find(item))))
+        quote = _RESULT_END.split(quote[start:], maxsplit=1)[0]
+    return _KEPT_WORDS[field].findall(quote)
 
 
 def _squeeze(text: str) -> str:
-    return re.sub(r"[^\w%*#]", "", text.lower().replace("µ", "u").replace("μ", "u"))
+    """Keep letters, digits and signs; a power of ten has one spelling, as x10E3 and x10^3."""
+    return re.sub(r"(?<=10)[e*]+(?=\d)|[^\w%*#]", "", text.lower().replace("µ", "u").replace("μ", "u"))

@@ -18,6 +18,7 @@ from typing import Literal
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.extraction.clinical.clinical_extractor import (
     ClinicalAttempt,
     ClinicalExtractor,
@@ -416,6 +417,12 @@ def _build_issue(issue: EvaluationIssue, iteration: LoopIteration, template: Fie
     value = iteration.attempt.fields.get(issue.field)
     readings = value.candidates if value else ()
     is_missing = not readings and not get_found_values(iteration.attempt.fields, get_base_field_name(issue.field))
+    page_number, boxes = (value.page, value.boxes) if value else (None, ())
+    facts: dict[str, str] = {}
+    if issue.place and not boxes:
+        page_number, start, end = issue.place
+        page = iteration.attempt.bundle.page(page_number)
+        boxes, facts = find_boxes_of_text_span(page, start, end), {"item": page.text[start:end], "doubt": "unread"}
     return Issue.create(
         "evaluator",
         "EXTRACTION-MISSING" if is_missing else "EXTRACTION-VALUE",
@@ -424,10 +431,11 @@ def _build_issue(issue: EvaluationIssue, iteration: LoopIteration, template: Fie
         location=issue.field,
         suggested_fix=issue.suggested_fix,
         document_type=template.document_type,
-        page=value.page if value else None,
+        page=page_number,
         quote=value.quote if value else None,
-        boxes=value.boxes if value else (),
+        boxes=boxes,
         facts=_collect_field_facts(issue.field, template)
+        | facts
         | dict(zip(("reading", "second_reading"), readings, strict=False))
         | _collect_place_facts(value),
     )
@@ -444,7 +452,8 @@ def _collect_place_facts(value: FieldValue | None) -> dict[str, int]:
 
 def _collect_field_facts(field_name: str, template: FieldTemplate) -> dict[str, str]:
     field = template.get_field(get_base_field_name(field_name))
-    return {"field": field.short_label} if field else {}
+    entry_name = field_name.partition(".")[2]
+    return {"field": field.format_entry_label(entry_name) if entry_name else field.short_label} if field else {}
 
 
 def _build_threshold_issue(result: ReliabilityLoopResult, template: FieldTemplate) -> Issue:

@@ -93,11 +93,21 @@ def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence
 
 
 def has_day_first(text: str) -> bool:
-    """Return True if a text's dates can only have the day before the month."""
-    return (
-        get_pattern("day_first_number").search(text) is not None
-        and get_pattern("month_first_number").search(text) is None
-    )
+    """Return True if a text's dates can only have the day before the month.
+
+    Also if those with dots of its last year are closer together so.
+
+    >>> has_day_first("12.05.1988, 03.06.2025, 05.06.2025"), has_day_first("06.03.2025, 06.05.2025"), has_day_first("3/6/2025")
+    (True, False, False)
+    """
+    if get_pattern("day_first_number").search(text) or get_pattern("month_first_number").search(text):
+        return get_pattern("month_first_number").search(text) is None
+    dates = re.findall(r"(?<![\d.])(\d\d?)\.(\d\d?)\.(\d{4})\b", text)
+    last_dates = [
+        (int(first), int(second)) for first, second, year in dates if year == max(dates, key=lambda date: date[2])[2]
+    ]
+    spreads = [max(numbers) - min(numbers) for numbers in zip(*last_dates, strict=True)]
+    return bool(spreads) and spreads[1] < spreads[0]
 
 
 def normalise_on_page(field: TemplateField, text: str, page: Page) -> str | None:

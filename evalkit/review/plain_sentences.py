@@ -78,7 +78,7 @@ def shows_own_words(issue: Issue) -> bool:
 
     So it is with a model's finding, and with an issue of a site's own verifier.
     """
-    is_unexplained = issue.code == "EXTRACTION-VALUE" and "reading" not in issue.facts
+    is_unexplained = issue.code == "EXTRACTION-VALUE" and not {"reading", "item"} & issue.facts.keys()
     return issue.origin == "model" or is_unexplained or describe_issue(issue) == issue.message
 
 

@@ -29,7 +29,8 @@ _CURRENCY_PATTERN = rf"(?:(?:{_MARKS['symbols']}|{'|'.join(_MARKS['currencies'].
 _AMOUNT_PATTERN = re.compile(
     rf"=?\s*(?P<open>\()?\s*(?P<lead>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<inner>[-+])?\s*{_CURRENCY_PATTERN}?"
     rf"(?P<digits>[\d.,'](?:[\d.,' ]*\d)?)\s*(?P<trail>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<behind>[-+])?(?P<close>\))?\s*{_CURRENCY_PATTERN}?"
-    rf"\s*(?P<bracket>\()?(?P<code>{_CODE_PATTERN})?\.?(?(bracket)\))",
+    # A single letter that is no code has a meaning that only balances show.
+    rf"\s*(?P<bracket>\()?(?:(?P<code>{_CODE_PATTERN})|[A-Z])?\.?(?(bracket)\))",
     re.IGNORECASE,
 )
 #: The digits for letters that OCR confuses with them.

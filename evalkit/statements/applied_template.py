@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import UsageError
+from evalkit.statements.dates import PartialDate, StatementPeriod, resolve_date
 from evalkit.statements.reconciliation import ReconciliationReport, SumCheck, reconcile_statement
 from evalkit.statements.reviewer_report import TemplateIssueCategory, TemplateIssueSeverity
 from evalkit.statements.statement_parser import LeftoverText, ParsedStatement, Transaction, parse_statement_lines
@@ -42,6 +44,29 @@ class AppliedTemplate:
         """Read a statement whose words are already grouped into lines, by page."""
         statement = parse_statement_lines(template, lines_by_page)
         return cls(template, lines_by_page, statement, reconcile_statement(template, statement))
+
+    def complete_years(self, last_year: int) -> AppliedTemplate:
+        """Return the reading with the year of dates that the statement prints without it.
+
+        ``last_year``: of the last such row; rows before a New Year are of the year before. UsageError if all rows have
+        their year, or the last one's day is not in that year.
+        """
+        rows = self.statement.transactions
+        days = [PartialDate(None, int(row.date[2:4]), int(row.date[5:])) if row.is_year_open else None for row in rows]
+        open_days = list(filter(None, days))
+        last_day = open_days and open_days[0 if self.template.rows.order == "newest_first" else -1]
+        if not last_day or (end := last_day.resolve_in_year(last_year)) is None:
+            raise UsageError(
+                f"no transaction without a year can be of {last_year}",
+                code="TEMPLATE-YEAR",
+                remedy="Leave out --year, or give the year of the statement's last transaction.",
+            )
+        dates = [day and resolve_date(day, StatementPeriod(None, end)) for day in days]
+        dated = (
+            row.model_copy(update={"date": day.isoformat()}) if day else row
+            for row, day in zip(rows, dates, strict=True)
+        )
+        return replace(self, statement=self.statement.model_copy(update={"transactions": tuple(dated)}))
 
     @property
     def sum_checks(self) -> list[SumCheck]:

@@ -22,7 +22,6 @@ from evalkit.statements.audit_directions import (
     ProvenDirection,
     find_balance_orientation,
     prove_directions,
-    sign_balance,
 )
 from evalkit.statements.reviewer_report import TemplateIssueCategory, TemplateIssueSeverity
 from evalkit.statements.statement_audit import (
@@ -38,7 +37,7 @@ from evalkit.statements.statement_audit import (
     load_audit_words,
 )
 from evalkit.statements.statement_parser import Transaction
-from evalkit.statements.text_lines import TextLine
+from evalkit.statements.text_lines import PageWord, TextLine
 
 #: If more than this share of the rows is wrong, the template misreads the statement as a whole.
 _WHOLE_STATEMENT_SHARE = 0.3
@@ -148,7 +147,7 @@ def find_wrong_balances(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     comparison = _compare(applied)
     orientation = find_balance_orientation(comparison.audit, comparison.directions)
     pairs = [
-        (each, sign_balance(balance) * (1 if balance.mark in ("in", "out") else orientation), balance.value)
+        (each, balance.signed_value * (1 if balance.mark in ("in", "out") else orientation), balance.value)
         for each in comparison.matches
         if each.row and each.transaction.balance is not None and (balance := comparison.audit.find_balance(each.row))
     ]
@@ -416,9 +415,11 @@ def find_wrong_descriptions(applied: AppliedTemplate) -> Iterator[TemplateFindin
     comparison = _compare(applied)
     matched = [(each, each.row) for each in comparison.matches if each.row]
     limit = _measure_line_limit(comparison.audit)
+    codes = [any(re.search(r"\d", word.text) for word in _list_words_before_date(row)) for _, row in matched]
+    has_receipt_numbers = 2 * sum(codes) > len(codes)
     faults: tuple[tuple[list[int], TemplateIssueSeverity, TemplateIssueCategory, str, str, str], ...] = (
         (
-            [each.transaction.page for each, row in matched if _has_lost_words(applied, each.transaction, row)],
+            [each.transaction.page for each, row in matched if _has_lost_words(applied, each.transaction, row, has_receipt_numbers=has_receipt_numbers)],
             "high", "multiline_handling", "the descriptions of {count} rows lack words that are printed in the row",
             "column description", "Widen the column of the description",
         ),
@@ -505,7 +506,9 @@ def _has_joined_words(applied: AppliedTemplate, transaction: Transaction) -> boo
     return not printed.issuperset(transaction.description.split())
 
 
-def _has_lost_words(applied: AppliedTemplate, transaction: Transaction, row: AuditRow) -> bool:
+def _has_lost_words(
+    applied: AppliedTemplate, transaction: Transaction, row: AuditRow, *, has_receipt_numbers: bool
+) -> bool:
     read = "".join((transaction.description + transaction.check_number).split()).casefold()
     ignored = [
         column.x
@@ -521,8 +524,15 @@ def _has_lost_words(applied: AppliedTemplate, transaction: Transaction, row: Aud
         and word.text in row.text.split()
         and word.text.casefold() not in read
         and not any(x[0] <= word.center_x < x[1] for x in ignored)
+        # Behind the amounts a short word is a currency.
+        and not (len(word.text) < 4 and word.box[0] > max((amount.box[0] for amount in row.amounts), default=1.0))
+        and not (has_receipt_numbers and word in _list_words_before_date(row))
     ]
     return bool(lost)
+
+
+def _list_words_before_date(row: AuditRow) -> list[PageWord]:
+    return [word for word in row.line.words if row.dates and word.box[2] < row.dates[0].box[0]]
 
 
 def _has_distant_line(boxes: Sequence[Box], limit: float) -> bool:

@@ -27,6 +27,9 @@ _MAX_CLASSES_BY_PLACE = 2
 #: Share of the rows of a class that must speak of repayments, and that the other rows must stay below.
 _MIN_REPAYMENT_SHARE = 0.5
 _MAX_OTHER_SHARE = 0.1
+#: Fewer rows do not show if money is held or owed; nor do rows of which not this many times more take than give, or
+#: whose amounts together are a smaller share of a balance.
+_MIN_ROWS_OF_KIND, _MIN_SPENT_RATIO, _MIN_TURNOVER = 8, Decimal("1.5"), Decimal("0.5")
 _SIGN_BY_WORD: dict[str, Sign] = {"in": 1, "out": -1, "": 0}
 
 
@@ -81,8 +84,6 @@ def find_balance_orientation(audit: StatementAudit, directions: Sequence[ProvenD
 
     Codes beside the balances, titles and headings count more than the words for the kind of statement.
     """
-    if audit.is_owed is not None and not directions:
-        return -1 if audit.is_owed else 1
     movements = [_build_movement(audit, row) for row in audit.rows]
     steps = _compute_balance_steps(audit, movements)
     votes = sum(
@@ -92,7 +93,36 @@ def find_balance_orientation(audit: StatementAudit, directions: Sequence[ProvenD
     )
     if votes:
         return 1 if votes > 0 else -1
-    return 0 if audit.is_owed is None else -1 if audit.is_owed else 1
+    return find_kind_orientation(audit)
+
+
+@cache_document_text(8)
+def find_kind_orientation(audit: StatementAudit) -> Sign:
+    """Return 1 if money is held by the kind of statement, -1 if owed, else 0.
+
+    If no word names a kind, the rows do: they take from what is held more often than they give, and in a month much of
+    it. A debt mostly grows, and a loan hardly changes.
+    """
+    if audit.is_owed is not None:
+        return -1 if audit.is_owed else 1
+    movements = [_build_movement(audit, row) for row in audit.rows]
+    amounts = [movement.amount for movement in movements if movement.amount]
+    balances = [balance for row in audit.rows if (balance := audit.find_balance(row))]
+    steps = [*_compute_balance_steps(audit, movements)]
+    if not any(steps):
+        steps = [-1 if amount.mark == "minus" else 1 for amount in amounts]
+    largest = max((each.value for each in balances or [each.amount for each in audit.sums]), default=Decimal(0))
+    is_held = (
+        len(amounts) >= _MIN_ROWS_OF_KIND
+        and steps.count(-1) > _MIN_SPENT_RATIO * steps.count(1)
+        and sum(amount.value for amount in amounts) >= _MIN_TURNOVER * largest
+        and not _names_debt(audit)
+    )
+    return 1 if is_held else 0
+
+
+def _names_debt(audit: StatementAudit) -> bool:
+    return any(has_word(line.text, "kind", "owed") for line in audit.other_lines)
 
 
 def _build_direction(sign: int, proof: DirectionProof) -> ProvenDirection:
@@ -132,8 +162,10 @@ def _read_plain_mark(audit: StatementAudit, amount: PrintedAmount) -> Sign:
     by_legend = _read_legend(audit, amount.mark or "unmarked")
     if by_legend or not amount.mark:
         return by_legend
+    # Where a title is understood, a debt would be named.
+    is_named = any(column.role in ("debit", "credit", "amount") for column in audit.columns)
     if audit.is_owed or (
-        audit.is_owed is None and any(has_word(line.text, "kind", "owed") for line in audit.other_lines)
+        audit.is_owed is None and (_names_debt(audit) or not (is_named or find_kind_orientation(audit)))
     ):
         # On a card plus and minus may mean the debt's growth: only a plus beside unmarked charges is a credit.
         has_minus = any(other.mark == "minus" for row in audit.rows if (other := audit.find_movement(row)))
@@ -197,15 +229,10 @@ def _find_balance_before(
 def _compare_step(movement: _Movement, balance: PrintedAmount | None, before: PrintedAmount | None) -> int:
     if balance is None or before is None:
         return 0
-    step = sign_balance(balance) - sign_balance(before)
+    step = balance.signed_value - before.signed_value
     # An amount that was not recognised is what the balance changes by.
     is_other = step == 0 or (movement.amount is not None and abs(step) != movement.amount.value)
     return 0 if is_other else 1 if step > 0 else -1
-
-
-def sign_balance(amount: PrintedAmount) -> Decimal:
-    """Return a printed balance with the sign of its minus or code."""
-    return -amount.value if amount.mark in ("minus", "out") else amount.value
 
 
 RowClass = tuple[object, ...]
@@ -284,16 +311,14 @@ def _list_balance_changes(
 
     Closing minus opening, or any amount below minus any above the rows.
     """
-    starts, ends = (
-        [sign_balance(each.amount) for each in sums if each.kind == kind] for kind in ("opening", "closing")
-    )
+    starts, ends = ([each.amount.signed_value for each in sums if each.kind == kind] for kind in ("opening", "closing"))
     if starts and ends:
         return {ends[-1] - starts[0]}
     if not has_few_classes:
         return set()
     rows = [index for index, row in enumerate(audit.rows) if row.account == account]
-    starts = [sign_balance(each.amount) for each in sums if each.position <= rows[0]]
-    ends = [sign_balance(each.amount) for each in sums if each.position > rows[-1]]
+    starts = [each.amount.signed_value for each in sums if each.position <= rows[0]]
+    ends = [each.amount.signed_value for each in sums if each.position > rows[-1]]
     return {end - start for start, end in product(starts, ends)} - {Decimal(0)}
 
 

@@ -246,4 +246,6 @@ def _compile_date_format(date_format: str) -> re.Pattern[str]:
     pattern = "".join(pieces)
     if "." in date_format:  # a blank behind each point, and a point behind the date, are a matter of taste
         pattern = re.sub(r"\\\.(?=\()", r"\\.\\s?", pattern) + (r"\.?" if not date_format.endswith(".") else "")
-    return re.compile(pattern if date_format.startswith("%b") else f"{_WEEKDAY}{pattern}")
+    # Before a month's name the day of the week may be written out, with a comma.
+    weekday = r"(?:[^\W\d_]{4,14}, )?" + _WEEKDAY if "%b" in date_format else _WEEKDAY
+    return re.compile(pattern if date_format.startswith("%b") else f"{weekday}{pattern}")

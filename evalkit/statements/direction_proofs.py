@@ -14,7 +14,7 @@ from functools import cached_property
 from evalkit.statements.alternative_readings import invert_balance_sign, invert_directions
 from evalkit.statements.amounts import MINUS_MARKS, SignMark
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.bank_vocabulary import match_at_line_start
+from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
 from evalkit.statements.reconciliation import SumCheckName
 from evalkit.statements.statement_kinds import KindEvidence
 from evalkit.statements.statement_parser import Transaction
@@ -152,9 +152,22 @@ class DirectionEvidence:
 
     @property
     def _is_owed(self) -> bool:
-        """True if amounts may be printed as changes of a debt."""
-        kind = self.kind_evidence.kind
-        return kind.balance == "owed" if kind else self.kind_evidence.is_debt_possible
+        """True if amounts may be printed as changes of a debt.
+
+        If no word names a kind or the amounts: unless most rows take money away, and in a month much of what is held.
+        """
+        if kind := self.kind_evidence.kind:
+            return kind.balance == "owed"
+        titles = load_bank_vocabulary().columns
+        is_named = any(
+            column.name in ("debit", "credit", "amount") and match_at_line_start(titles[column.name], column.title)
+            for column in self.template.columns
+        )
+        amounts = [row.amount for row in self.rows]
+        turnover = sum(map(abs, amounts), Decimal(0))
+        is_spent = 3 * sum(amount > 0 for amount in amounts) < 2 * sum(amount < 0 for amount in amounts)
+        is_much = all(abs(balance) <= 2 * turnover for balance in _list_balances(self.applied_template))
+        return self.kind_evidence.is_debt_possible or not (is_named or (is_spent and is_much))
 
     @cached_property
     def _has_proving_titles(self) -> bool:
@@ -228,7 +241,7 @@ class DirectionEvidence:
         if self.template.amounts.balance == "owed":
             # Of a card whose balances all have a minus it is open whether a debt is printed so.
             return kind is not None and kind.balance == "owed" and any(balance < 0 for balance in balances)
-        return kind.balance == "held" if kind else not self.kind_evidence.is_debt_possible
+        return not self._is_owed
 
     @cached_property
     def _has_words_for_all_marks(self) -> bool:

@@ -262,13 +262,9 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
     header_lines = tuple(
         line for lines in lines_by_page for line in _find_header_lines(lines, date_column.dates_or_amounts)
     )
-    other_date_columns = [column for column in further_columns if _is_date_column(column, header_lines)]
-    if _has_value_date_title(date_column, header_lines):
-        booking_column = next(
-            (column for column in other_date_columns if not _has_value_date_title(column, header_lines)), date_column
-        )
-        other_date_columns = [column for column in (date_column, *other_date_columns) if column is not booking_column]
-        date_column = booking_column
+    date_columns = [date_column, *(column for column in further_columns if _is_date_column(column, header_lines))]
+    date_column = _find_booking_column(date_columns, header_lines)
+    other_date_columns = [column for column in date_columns if column is not date_column]
     table_lines = [line for lines in lines_by_page for line in _select_table_lines(lines, date_column)]
     amount_columns = _find_amount_columns(
         table_lines, date_column, other_date_columns, header_lines, decimal_separator, cents_optional=cents_optional
@@ -668,6 +664,34 @@ def _is_date_column(column: AlignedColumn, header_lines: Sequence[TextLine]) -> 
 def _has_value_date_title(column: AlignedColumn, header_lines: Sequence[TextLine]) -> bool:
     title = " ".join(column.list_titles(header_lines))
     return match_at_line_start(load_bank_vocabulary().columns["value_date"], title) is not None
+
+
+def _find_booking_column(columns: Sequence[AlignedColumn], header_lines: Sequence[TextLine]) -> AlignedColumn:
+    """Find the first column of no value dates; without known titles the one in order.
+
+    Rows are printed in the order of their booking.
+    """
+    pattern = load_bank_vocabulary().columns["date"]
+    titles = [title for column in columns for title in column.list_titles(header_lines)]
+    is_named = any(match_at_line_start(pattern, title) for title in titles)
+    return min(
+        columns,
+        key=lambda column: (_has_value_date_title(column, header_lines), not is_named and _count_disorder(column)),
+    )
+
+
+def _count_disorder(column: AlignedColumn) -> int:
+    """Count dates against the order of most, in the better order of day and month."""
+    placed_dates = sorted(
+        column.dates_or_amounts, key=lambda placed: (placed.line.page_number, placed.line.deskewed_center_y)
+    )
+    counts: list[int] = []
+    for first_code in ("%d", "%m"):
+        formats = sorted(DATE_FORMATS, key=lambda name: not name.startswith(first_code))
+        days = [parse_partial_date(placed.text, formats) for placed in placed_dates]
+        steps = [(a.year or 0, *a[1:]) < (b.year or 0, *b[1:]) for a, b in pairwise(filter(None, days)) if a != b]
+        counts += (steps.count(True), steps.count(False))
+    return min(counts)
 
 
 def _has_row_amount(

@@ -157,8 +157,8 @@ class PrintedAmount(NamedTuple):
 
     @property
     def signed_value(self) -> Decimal:
-        """The amount with its printed minus."""
-        return -self.value if self.mark == "minus" else self.value
+        """The value, negative with a minus or a code for money going out."""
+        return -self.value if self.mark in ("minus", "out") else self.value
 
 
 class AuditRow(NamedTuple):
@@ -403,7 +403,7 @@ class _Auditor:
                 sums.append(AuditSum(kind, line.text, line.amounts[-1], line.line.page_number, account, len(rows)))
             else:
                 # Or the dates of the nearest line above that begins with one.
-                dates = line.dates or next(
+                dates = (line.dates if line.is_dated else []) or next(
                     (
                         other.dates
                         for other in reversed(self._lines[:position])
@@ -533,25 +533,29 @@ class _Auditor:
         if self._has_marked_totals():
             return
         for position, line in enumerate(self._lines):
-            if line.is_row or line.dates or not line.amounts or not self._is_in_columns(line):
+            if line.is_row or line.is_dated or not line.amounts or not self._is_in_columns(line):
                 continue
             above = next(
-                (other for other in reversed(self._lines[:position]) if other.amounts or self._is_lone_date(other)),
+                (
+                    other
+                    for other in reversed(self._lines[:position])
+                    if (other.amounts and self._is_in_columns(other)) or self._is_lone_date(other)
+                ),
                 None,
             )
             line.is_row = (
                 above is not None
-                and _is_near(above, line)
+                and _is_near(self._lines[position - 1], line)
                 and (above.is_row or self._is_lone_date(above) or has_word(above.text, "sum", "carried"))
                 and _classify_sum(line.text) not in ("opening", "closing", "carried")
                 and not has_word(line.text, "sum", "total")
                 and (any(map(str.isalpha, line.text)) or self._is_lone_date(above))
             )
         pairs = list(pairwise(line for line in self._lines if line.is_row))
-        has_undated = any(below.dates and not row.dates and _is_near(row, below) for row, below in pairs)
+        has_undated = any(below.is_dated and not row.is_dated and _is_near(row, below) for row, below in pairs)
         if len(pairs) > _MAX_UNTOLD_PAIRS and not has_undated:
             for above, row in pairs:
-                row.is_row = bool(row.dates) or not (above.dates or not above.is_row) or _continues_balance(above, row)
+                row.is_row = row.is_dated or not (above.is_dated or not above.is_row) or _continues_balance(above, row)
 
     def _has_marked_totals(self) -> bool:
         """Mark marked lines as totals if the unmarked lines below add up to each."""

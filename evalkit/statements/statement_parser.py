@@ -362,6 +362,7 @@ class _StatementParser:
         text = row.description if row.partial_date else row.line.text
         if (row.partial_date and row.has_money_movement) or not (
             self._is_balance_line(row)
+            or {"debit", "credit"} <= set(row.amounts_by_column)  # totals, whatever their label
             or any(match_at_line_start(pattern, text) for pattern in self._template.rows.furniture)
         ):
             return False
@@ -381,7 +382,7 @@ class _StatementParser:
 
         Without a date the balance must be that of the rows above, or there are none.
         """
-        if set(row.amounts_by_column) != {"balance"} or not row.description:
+        if set(row.amounts_by_column) != {"balance"} or not row.description or row.has_unread_amount:
             return False
         if row.partial_date is not None or not (self._transactions or self._open_transaction):
             return True

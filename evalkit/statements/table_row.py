@@ -219,6 +219,13 @@ class TableRow:
         return any(column_name in self.amounts_by_column for column_name in _MONEY_COLUMNS)
 
     @property
+    def has_unread_amount(self) -> bool:
+        """True if the line has an amount in a column that is not read."""
+        decimal, whole = self.template.amounts.decimal, self.template.amounts.whole
+        words = self.words_by_column.get("other", ())
+        return any(parse_amount(word.text, decimal, cents_optional=whole) for word in words)
+
+    @property
     def has_no_text(self) -> bool:
         """True if the line has only dates and amounts, as in lists of daily balances."""
         return all(

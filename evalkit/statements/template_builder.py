@@ -55,6 +55,7 @@ from evalkit.statements.template_parts import (
     derive_sum_labels_by_value,
     derive_template_id,
     find_account_heading_patterns,
+    find_balance_line_patterns,
     find_bank_name,
     find_direction_headings,
     find_repeated_line_patterns,
@@ -200,9 +201,10 @@ def _loses_rows(
 
 
 def _share_rows(left_column: AlignedColumn, right_column: AlignedColumn) -> bool:
-    """Return True if most rows of the emptier column have amounts in both."""
+    """Return True if most rows of the emptier column have amounts in both; 0.00 is none."""
     left_lines, right_lines = (
-        {id(placed_amount.line) for placed_amount in column.dates_or_amounts} for column in (left_column, right_column)
+        {id(placed.line) for placed in column.dates_or_amounts if not set(placed.text).isdisjoint("123456789")}
+        for column in (left_column, right_column)
     )
     return 2 * len(left_lines & right_lines) > min(len(left_lines), len(right_lines))
 
@@ -455,7 +457,9 @@ def _finish_draft(applied_template: AppliedTemplate, layout: LayoutSurvey) -> Ap
     is_whole = "closing_balance" in names or {"deposits", "withdrawals"} <= names
     if not (is_whole and by_value.has_all_sums_met and count_met_sums(by_value) > count_met_sums(applied_template)):
         return replace(applied_template, template=template)
-    sign_proof = sign_proof or DirectionEvidence(by_value, layout.kind_evidence).list_proofs()
+    # Totals whose labels were found by the rows' directions do not prove them.
+    proofs = DirectionEvidence(by_value, layout.kind_evidence).list_proofs()
+    sign_proof = sign_proof or tuple(proof for proof in proofs if proof != "totals")
     amount_rules = amount_rules.model_copy(update={"sign_proof": sign_proof})
     return replace(by_value, template=by_value.template.model_copy(update={"amounts": amount_rules}))
 
@@ -468,7 +472,11 @@ def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> f
     compared_count = max(sum(row.balance is not None for row in statement.transactions), 1)
     broken_count = sum(not check.is_met for check in running_checks)
     row_count = len(statement.transactions)
-    read_share = row_count / max(row_count + len(applied_template.select_leftovers(*_LOST_ROW_REASONS)), 1)
+    # Balances among the rows that no other balance confirms may be amounts.
+    balance_count = sum(printed_sum.kind == "carried" and printed_sum.after > 0 for printed_sum in statement.sums)
+    balance_count -= sum(check.name == "carried_balance" and check.is_met for check in reconciliation.checks)
+    lost_count = len(applied_template.select_leftovers(*_LOST_ROW_REASONS)) + balance_count
+    read_share = row_count / max(row_count + lost_count, 1)
     score = _LOST_ROWS_PENALTY * (read_share - 1)
     if running_checks:
         score += _RUNNING_BALANCE_WEIGHT * (1 - 2 * broken_count / compared_count) * read_share
@@ -506,7 +514,11 @@ class _TemplateAssembler:
             is_wide: find_table_box_by_page(layout, has_wide_regions=is_wide) for is_wide in (False, True)
         }
         self._row_rules = RowRules(
-            furniture=(*load_bank_vocabulary().furniture, *find_repeated_line_patterns(layout)),
+            furniture=(
+                *load_bank_vocabulary().furniture,
+                *find_repeated_line_patterns(layout),
+                *find_balance_line_patterns(layout),
+            ),
             section=find_direction_headings(layout),
             accounts=find_account_heading_patterns(layout),
             ends=find_table_end_patterns(layout),

@@ -526,6 +526,38 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
     )
 
 
+def find_balance_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
+    """Return patterns of lines among the rows whose amounts the amounts between them make.
+
+    Such as balances at the end of each day, printed below the rows' amounts.
+    """
+    amounts: list[tuple[str, Decimal]] = []
+    for lines, row_positions in layout.row_positions_by_page.values():
+        for line in lines[row_positions[0] :]:
+            *_, placed = [
+                None,
+                *find_line_amounts(line, layout.decimal_separator, cents_optional=layout.cents_optional),
+            ]
+            amount = placed and parse_amount(
+                placed.text, layout.decimal_separator, cents_optional=layout.cents_optional
+            )
+            if placed and amount and any(column.overlaps(placed.x0, placed.x1) for column in layout.amount_columns):
+                label = " ".join(word.text for word in line.words if word.box[2] <= placed.x0)
+                value = -amount.magnitude if amount.sign_mark in MINUS_MARKS else amount.magnitude
+                amounts.append((build_pattern_with_any_numbers(label), value))
+    counts = Counter(label for label, _ in amounts)
+    for label in [label for label, count in counts.items() if label and count >= _MIN_ROWS_OF_SUMS]:
+        balance, steps = None, list[bool]()
+        for other_label, value in amounts:
+            if other_label != label:
+                balance = None if balance is None else balance + value
+                continue
+            steps += [] if balance is None else [balance == value]
+            balance = value
+        if all(steps):
+            yield label
+
+
 def build_regions(
     box_by_page: Mapping[int, Box], columns: Sequence[Column], panels: Sequence[Region]
 ) -> tuple[Region, ...]:

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 from evalkit.core.grouping import group_by, split_into_runs
 from evalkit.documents.bundle import Box, Page, PageStatus, enclose_boxes
 from evalkit.statements.amounts import get_sign_mark
+from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
 from evalkit.statements.statement_template import Region
 
 #: Assumed height of a page in page widths: the bundle does not store it; letter paper has 1.29, A4 1.41.
@@ -35,7 +36,7 @@ _MAX_MARK_GAP = 5.0
 _MAX_MARK_DISTANCE = 2.2
 #: A whole amount, and its cents in a cell of their own, with the largest gap between them.
 _WHOLE_AMOUNT, _CENTS, _MAX_CENTS_GAP = re.compile(r"\W?\d{1,3}(?:[.,'’]?\d{3})*"), re.compile(r"\d\d[-+)]?"), 2.5
-_AMOUNT_END = re.compile(r"\d[.,' ]\d\d\)?$")
+_AMOUNT_END, _PRINTED_CENTS = re.compile(r"\d[.,' ]\d\d\)?$"), re.compile(r"\d[.,' ]\d\d\b")
 #: Characters that OCR sees in empty areas and printed lines; they are removed at the start and end of words.
 _OCR_NOISE_CHARACTERS = "§©®=|¦_~«»‘“”\\[]{}"
 #: Slopes to try when deskewing, in ten-thousandths of the page's height per page width: up to about 2° either way.
@@ -160,11 +161,44 @@ def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
         if len(row) == 1 and (marked_word := _find_amount_above(upper_row, row[0])):
             # The mark of an amount may be printed below it.
             upper_row.append(replace(row.pop(), deskewed_center_y=marked_word.deskewed_center_y))
-    return tuple(
+    lines = [
         TextLine(page.page_num, tuple(sorted(row, key=lambda word: word.box[0])), is_recognised)
         for row in word_rows
         if row
-    )
+    ]
+    return tuple(_move_day_headings(lines))
+
+
+def _move_day_headings(lines: Sequence[TextLine]) -> Iterator[TextLine]:
+    """Move dates that are lines of their own into the rows below, left of all text.
+
+    Only on pages whose amounts are all in lines without a date.
+    """
+
+    def is_date(line: TextLine) -> bool:
+        return parse_partial_date(line.text, DATE_FORMATS, is_ocr_text=line.is_ocr_text) is not None
+
+    rows = [len(line.cells) > 1 and _PRINTED_CENTS.search(line.cells[-1].text) is not None for line in lines]
+    undated = [is_row and not is_date(line.cells[0]) for line, is_row in zip(lines, rows, strict=True)]
+    headings = [is_row and is_date(line) for line, is_row in zip(lines, [*undated[1:], False], strict=False)]
+    if undated != rows:
+        headings = [False] * len(lines)
+    margin = min((line.box[0] for line in lines), default=0.0)
+    for line, above, is_heading, is_moved in zip(lines, [None, *lines], headings, [False, *headings], strict=False):
+        if is_moved and above:
+            width = margin / (len(above.words) + 1)
+            moved = (
+                replace(
+                    word,
+                    box=(place * width, line.box[1], (place + 1) * width, line.box[3]),
+                    deskewed_center_y=line.deskewed_center_y,
+                    page_box=word.page_box or word.box,
+                )
+                for place, word in enumerate(above.words)
+            )
+            yield replace(line, words=(*moved, *line.words))
+        elif not is_heading:
+            yield line
 
 
 def _find_amount_above(words: Sequence[PageWord], mark: PageWord) -> PageWord | None:

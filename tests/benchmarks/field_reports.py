@@ -169,6 +169,7 @@ def _means_same(name: str, shown: str, form: str) -> bool:  # noqa: PLR0911
         return is_same_change(shown, form)
     if name == "labValues":
         numbers = [re.findall(r"[<>]?\d+(?:\.\d+)?", re.sub(r"(?<=[<>])\s|,", "", text)) for text in (shown, form)]
+        shown, form = (re.sub(r"(?<=10)[eE^*]{1,2}(?=\d)", "^", text) for text in (shown, form))
         unit = re.sub(r"^[<>\d.,\s]+|\(.*", "", squash(form)).strip()
         return (numbers[0][:1] == numbers[1][:1] if numbers[1] else squash(form) in squash(shown)) and (
             not unit or unit.replace(" ", "") in squash(shown).replace(" ", "")

@@ -7,7 +7,8 @@ description, amount, balance and page are; blanks are normalised, of scans they 
 a bank's month, reviewed, and then reads that month and the next one. ``sound`` statements are those in which the page
 proves all signs and dates; where it does not, a person must be asked: there the rows are counted again with the better
 of the readings between which that person chooses, and without what the page does not say and the program has named as
-open (a year, a sign).
+open (a year, a sign). ``--without-words`` measures what does not rest on known words: on pages of text all longer words
+are nonsense, but for months and what the rows say.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from statistics import median
@@ -47,7 +48,9 @@ from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.statements.alternative_readings import build_opposite_reading, build_other_date_order
+from evalkit.statements.amounts import get_sign_mark, parse_amount
 from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.dates import find_named_month
 from evalkit.statements.template_builder import build_draft_template
 from evalkit.statements.template_review_loop import TemplateReviewLoop, TemplateReviewResult
 
@@ -57,6 +60,10 @@ HALVES = (
     "sixth_open", "sixth_sealed", "before",
 )  # fmt: skip
 _SECONDS_PER_PAGE = 60
+_LONGER_WORD = re.compile(r"[^\W\d_]{4,}")
+_NONSENSE = str.maketrans(
+    "aeioubcdfghjklmnpqrstvwxyzAEIOUBCDFGHJKLMNPQRSTVWXYZ", "eiouacdfghjklmnpqrstvwxyzbEIOUACDFGHJKLMNPQRSTVWXYZB"
+)
 _GRAVE = ("sign", "date", "amount", "missing row", "extra row")
 
 
@@ -83,6 +90,8 @@ class Outcome:
     is_scanned: bool
     sound: bool
     must_ask: bool
+    is_answered: bool
+    """Whether a person chooses between readings of its rows: it must ask, or its words are nonsense."""
     rows: Rows
     next_rows: Rows
     answered_rows: Rows
@@ -156,6 +165,20 @@ def read_statement(statement: Statement, folder: Path) -> DocumentBundle:
     unfinished.write_text(bundle.model_dump_json(), "utf-8")
     unfinished.replace(stored)
     return bundle
+
+
+def take_words_away(statement: Statement, bundle: DocumentBundle) -> DocumentBundle:
+    """Turn all longer words into nonsense, but for months, currencies, and what rows say."""
+    spoken = set(_LONGER_WORD.findall(" ".join(each.description for each in statement.rows)))
+
+    def rename(match: re.Match[str]) -> str:
+        word = match.group()
+        is_currency = not get_sign_mark(word) and parse_amount(f"1,00 {word}", ",")
+        is_kept = word in spoken or find_named_month(f"{word} 2024") or is_currency
+        return word if is_kept else word.translate(_NONSENSE)
+
+    pages = [each.model_copy(update={"text": _LONGER_WORD.sub(rename, each.text)}) for each in bundle.pages]
+    return bundle.model_copy(update={"pages": tuple(pages)})
 
 
 def count_rows(statement: Statement, rows: Iterable[Any]) -> Rows:
@@ -302,9 +325,14 @@ class _Run:
         return None
 
 
-def measure(half: str, shape: str, seed: int) -> Outcome:
+def measure(half: str, shape: str, seed: int, *, without_words: bool = False) -> Outcome:
     """Build a template from a bank's month, review it, and read that month and the next one with it."""
     run = _Run()
+
+    def read(statement: Statement, folder: Path) -> DocumentBundle:
+        bundle = read_statement(statement, folder)
+        return take_words_away(statement, bundle) if without_words and not statement.is_scanned else bundle
+
     statement, following = (draw(half, shape, seed, later) for later in (0, 1))
     build_seconds = review_seconds = 0.0
     result: TemplateReviewResult | None = None
@@ -312,7 +340,7 @@ def measure(half: str, shape: str, seed: int) -> Outcome:
     later: AppliedTemplate | None = None
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        bundle = run.step("reading", lambda: read_statement(statement, folder))
+        bundle = run.step("reading", lambda: read(statement, folder))
         began = time.perf_counter()
         built = run.step("building", lambda: build_draft_template(bundle)) if bundle else None
         build_seconds = time.perf_counter() - began
@@ -322,7 +350,7 @@ def measure(half: str, shape: str, seed: int) -> Outcome:
                 review_seconds, result = reviewed
             template = result.template if result else built.template
             applied = run.step("applying", lambda: AppliedTemplate.create(template, bundle))
-            next_bundle = run.step("reading the next month", lambda: read_statement(following, folder))
+            next_bundle = run.step("reading the next month", lambda: read(following, folder))
             if next_bundle:
                 later = run.step("next month", lambda: AppliedTemplate.create(template, next_bundle))
     rows = list(applied.statement.transactions) if applied else []
@@ -330,12 +358,14 @@ def measure(half: str, shape: str, seed: int) -> Outcome:
     issues = [each.issue for each in last.issues] if last else []
     texts = [json.dumps(each.model_dump(mode="json"), ensure_ascii=False, default=str) for each in issues]
     wrong, details = name_faults(statement, rows)
+    must_ask = statement.signs_proven is False or not statement.dates_certain or not statement.has_sums_right
     return Outcome(
         shape,
         seed,
         statement.is_scanned,
         statement.sound,
-        statement.signs_proven is False or not statement.dates_certain or not statement.has_sums_right,
+        must_ask,
+        must_ask or without_words,
         count_rows(statement, rows),
         count_rows(following, later.statement.transactions if later else ()),
         count_answered_rows(statement, applied, issues),
@@ -421,7 +451,7 @@ def tell_total(outcomes: Sequence[Outcome], console: Console) -> None:
         ("of those that a person must be asked", asked),
         ("of text", [each for each in outcomes if not each.is_scanned]),
     ):
-        rows = [each.answered_rows if each.must_ask else each.rows for each in answered]
+        rows = [each.answered_rows if each.is_answered else each.rows for each in answered]
         right, most = sum(each.right for each in rows), sum(each.most for each in rows)
         console.print(f"rows {kind} right in all that is printed, with that answer: {interval(right, most)}")
     hidden = [each for each in asked if each.is_stable]
@@ -458,6 +488,7 @@ def main() -> None:
     parser.add_argument("--months", type=int, default=5, help="banks of each shape")
     parser.add_argument("--shape", action="append", help="only the shapes whose names contain this")
     parser.add_argument("--show", action="store_true", help="what is wrong in each statement")
+    parser.add_argument("--without-words", action="store_true", help="with longer words as nonsense")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -466,7 +497,7 @@ def main() -> None:
     ]
     work = [(options.half, name, seed) for name in names for seed in range(options.months)]
     with ProcessPoolExecutor(options.jobs) as pool:
-        outcomes = list(pool.map(measure, *zip(*work, strict=True)))
+        outcomes = list(pool.map(partial(measure, without_words=options.without_words), *zip(*work, strict=True)))
     console = Console(width=170)
     if options.show:
         tell_statements(outcomes, console)

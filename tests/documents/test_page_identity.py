@@ -317,6 +317,7 @@ def test_identity_that_no_single_label_names(text: str, expected: dict[str, str]
         ("Clinic number: 0113 555 0123\nHospital no. 12 of 30 beds", {}),
         ("First: Shingrix\nLast: Fluzone", {}),
         ("Patient: Stable Condition", {}),
+        ("Employee: Other", {}),
     ],
 )  # fmt: skip
 def test_nobody_else_is_taken_for_the_patient(text: str, expected: dict[str, str]) -> None:

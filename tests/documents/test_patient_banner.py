@@ -25,7 +25,7 @@ def read(*texts: str) -> DocumentBundle:
     [
         ((DOE,), "DOE, JOHN · 01/15/1970", "first", ""),
         ((DOE, "DOE, JOHN DOB: 15-Jan-1970"), "DOE, JOHN · 01/15/1970", "same", "same as page 1"),
-        ((DOE, ROE), "ROE, JANE · 03/02/1981", "other", "another patient than page 1"),
+        ((DOE, ROE), "ROE, JANE · 03/02/1981", "other", "another patient than page 1: DOE, JOHN · 01/15/1970"),
         ((DOE, "Patient: Jane Roe"), "ROE, JANE", "doubtful", "name read differently: DOE, JOHN / ROE, JANE"),
         ((DOE, "DOB: 03/02/1981"), "no name on this page · 03/02/1981", "doubtful",
          "birth date read differently: 01/15/1970 / 03/02/1981"),

@@ -569,6 +569,12 @@ def test_annotators_are_given_as_pairs() -> None:
             parse_annotators(pairs)
 
 
+def test_the_remedy_names_an_unknown_annotator_as_the_file_does(exported: Path, bring: Any) -> None:
+    (row,) = bring(answer(read_tasks(exported)[THREE]), people={"9": "dr_kim"})
+    assert row.status == "refused"
+    assert row.message.endswith(f"Add --annotator NAME={LEE}.")
+
+
 def test_truth_goes_out_and_comes_back_as_it_is(output: Path, exported: Path, tmp_path: Path, bring: Any) -> None:
     tasks = read_tasks(exported)
     bring(answer(tasks[ESCALATED], [*WHOLE_OTHER, box()]), answer(tasks[THREE]))

@@ -36,6 +36,12 @@ FIRST_LOOK = [
     ("pathology", "margins", "Surgical margins: involved by carcinoma", "positive"),
     ("pathology", "margins", "Margins: negative (4 mm)", "negative, 4 mm"),
     ("pathology", "margins", "All margins are uninvolved.", "negative"),
+    ("pathology", "margins", "Tumor is present at the base of the shave.", "positive"),
+    ("pathology", "histology", "REPORT - INVASIVE CARCINOMA\nHistologic type Invasive lobular carcinoma", "Invasive lobular carcinoma"),
+    ("pathology", "ihcMarkers", "Correction: the extent of PR was typed as 4%. PR 40%, positive.", "positive, 40%"),
+    ("lab-report", "labValues", "Isolate: Escherichia coli", "Escherichia coli"),
+    ("lab-report", "labValues", "Epithelial cells Few", "few"),
+    ("pathology", "margins", "The side edges (nearest 2 mm) and the base (1.5 mm) are clear.", "negative, 2 mm"),
     ("pathology", "margins", "Closest margin: 4 mm\nMargins: negative", "negative"),
     ("pathology", "histology", "Sections of the breast show invasive ductal carcinoma.", "invasive ductal carcinoma"),
     ("pathology", "grade", "The tumor is poorly differentiated.", "poorly differentiated"),
@@ -505,6 +511,19 @@ def test_stains_that_the_lexicon_lacks() -> None:
         "p63": "positive",
         "cytokeratin": "negative",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Iliac crest, biopsy: Plasma cell myeloma, 45% of cells.", "Plasma cell myeloma"),
+        ("Bladder: noninvasive papillary urothelial carcinoma.", "noninvasive papillary urothelial carcinoma"),
+        ("Penhallow Sarcoma Centre\nThigh: myxofibrosarcoma.", "myxofibrosarcoma"),
+        ("Sections favor a follicular lymphoma.", "follicular lymphoma"),
+    ],
+)
+def test_a_tumor_name_begins_where_its_clause_does(text: str, name: str) -> None:
+    assert values("pathology", "histology", ClinicalReport(document(text).pages))[-1] == name
 
 
 def test_a_tumor_name_is_not_cut_before_its_features() -> None:

@@ -316,6 +316,12 @@ def test_a_signature_in_a_section_lowers_its_accuracy() -> None:
     )
 
 
+def test_a_result_without_its_unit_is_a_question() -> None:
+    attempt = attempted({"labValues.Glucose": "90"}, document("Lab Results\nGlucose 90 mg/dL"), "lab-report")
+    issues = asyncio.run(ExtractionEvaluator().evaluate(attempt)).feedback.issues
+    assert any('lacks "mg/dL"' in issue.description for issue in issues if issue.severity == "major")
+
+
 def test_a_hint_at_an_optional_field_escalates_nothing() -> None:
     report = document("Final Diagnosis\nInvasive ductal carcinoma, grade 2.\nGreatest tumor dimension: 4.2 cm")
     said: Said = {"histology": "Invasive ductal carcinoma", "grade": "grade 2"}

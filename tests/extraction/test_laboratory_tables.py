@@ -117,6 +117,30 @@ def test_a_row_that_no_field_has_is_unread() -> None:
     assert "139 mmol/L" in issue.description
 
 
+def test_words_under_a_heading_of_results_are_results() -> None:
+    table = "Test\tResult\tFlag\tUnits\tReference\nColor\tAmber\tA\t\tYellow\nNitrite\tPositive\tA\t\tNegative\nWBC\t62\tH\t/HPF\t0-5"
+    assert read(table, "table") == {"Color": "Amber", "Nitrite": "positive", "WBC": "62 H /HPF (0-5)"}
+
+
+def test_an_organism_and_its_susceptibilities_are_results() -> None:
+    table = "Investigation\tResult\tUnit\nColony count\t> 100,000\tCFU/mL\nOrganism\tKlebsiella pneumoniae\t"
+    assert read(table, "table") == {"Colony count": ">100,000 CFU/mL", "Organism": "Klebsiella pneumoniae"}
+    table = "Antibiotic\tMIC (mg/L)\tCategory\nAmpicillin\t> 16\tResistant\nGentamicin\t1\tSusceptible"
+    assert read(table, "table") == {"Ampicillin": ">16 RESISTANT", "Gentamicin": "1 SUSCEPTIBLE"}
+    table = "Agent\tMIC mg/L\tCategory\nAmoxicillin\t>8\tR\nCefalexin\t8\tS\nS susceptible at\tdose, R resistant."
+    assert read(table, "table") == {"Amoxicillin": ">8 R", "Cefalexin": "8 S"}
+
+
+def test_a_damaged_or_open_result_is_none() -> None:
+    table = "Analyte\tRange\tUnit\tResult\nHb\t134 - 170\tg/L\t1*2\nMCV\t82 - 98\tfL\tresult to follow\nWBC\t3.5 - 8.8\tG/L\t5.6"
+    assert read(table, "table") == {"WBC": "5.6 G/L (3.5-8.8)"}
+
+
+def test_an_earlier_column_with_starred_flags_beside_is_left_out() -> None:
+    table = "Analyte\tToday\tInterval\tBefore\nALP\t133 U/L *H\t[30-110]\t97\nAST\t29 U/L\t[<35]\t25"
+    assert read(table, "table") == {"ALP": "133 *H U/L (30-110)", "AST": "29 U/L (<35)"}
+
+
 def test_two_results_that_nothing_tells_apart_are_none() -> None:
     assert read("CEA\t3.1\t2.8\tug/L\nAFP\t2.0\t2.2\tug/L", "table") == {}
 

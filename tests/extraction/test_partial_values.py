@@ -22,6 +22,7 @@ def list_partial(values: dict[str, tuple[str, str, str]]) -> list[str]:
         ("1", "1", "Platelets\t134 - 170\t\t1*2"),
         ("97", "97 (80-120)", "Platelets\t80 - 120\t%\t97"),
         ("0.41 ug/mL", "0.41 ug/mL (<0.50)", "Platelets 0.41 ug/mL FEU (<0.50)"),
+        ("Negative", "negative", "Platelets\tLarge\tA\tNegative"),
     ],
 )
 def test_a_result_without_a_word_of_its_row_is_doubted(raw: str, value: str, quote: str) -> None:
@@ -32,9 +33,11 @@ def test_a_result_without_a_word_of_its_row_is_doubted(raw: str, value: str, quo
     ("raw", "value", "quote"),
     [
         ("96 L", "96 L x10^3/uL (140-400)", "Platelets\t96\tL\tx10(3)/\u00b5L\t140-400"),
+        ("5.8", "5.8 x10^3/uL (4.0-11.0)", "Platelets\t5.8\t\t4.0-11.0\tx10E3/uL"),
         ("35.0%", "35.0 % (36.0-45.0)", "Platelets\t35.0%\t36.0%-45.0%"),
         ("2.4", "2.4", "AMENDED. Platelets 2.4 (corrected; first issued as 4.2); Quick 32 %"),
         ("8", "8 g/L", "Early report: Platelets 8 g/L. Repeat in a week"),
+        ("Large", "Large", "Platelets\tLarge\tA\tNegative"),
         ("4.1", "4.1 g/L", "Platelets\t4.1\tg/L\t3.9\t4.4"),
     ],
 )

@@ -200,6 +200,16 @@ def test_mentioned_but_unread_field_is_ambiguous() -> None:
     assert fields["stage"].status is FieldStatus.NOT_PRESENT
 
 
+def test_what_no_field_has_is_named_and_lies_on_its_page() -> None:
+    start = REPORT.page(1).text.index("PR:")
+    first_word = (start, start + 3, 1000, 5000, 1400, 5200)
+    bundle = REPORT.model_copy(update={"pages": (REPORT.page(1).model_copy(update={"words": (first_word,)}),)})
+    issues = kept(run(Scripted({name: said for name, said in FULL.items() if not name.endswith("PR")}), bundle)).issues
+    (issue,) = [issue for issue in issues if issue.facts.get("doubt") == "unread"]
+    assert (issue.location, issue.page, issue.facts["item"]) == ("ihcMarkers", 1, "PR: positive")
+    assert issue.boxes == ((1, 0.1, 0.5, 0.14, 0.52),)
+
+
 def test_a_judge_that_fails_leaves_no_score_and_a_person_decides() -> None:
     result = run(Scripted(FULL, judgements=[None]))
     assert (result.final_score, result.met_threshold) == (None, False)

@@ -32,6 +32,7 @@ SENTENCES = [
      ["MSH2 c.942+3A>T", "ATM c.2442C>A p.Asp814Glu"]),
     ("ERBB2 amplification. CD74(6)::ROS1(34) fusion. MET exon 14 skipping. RB1 splice site 1422-2A>T.",
      ["ERBB2 amplification", "CD74::ROS1 fusion", "MET exon 14 skipping", "RB1 splice site 1422-2A>T"]),
+    ("EML4-ALK fusion, 214 reads\nThe ALK fusion is in frame.", ["EML4::ALK fusion"]),
     ("TEST: JAK2 exon 14\nRESULT: c.1849G>T, p.Val617Phe detected", ["JAK2 c.1849G>T p.Val617Phe"]),
     ("No pathogenic variant was identified in BRCA2.\nBRCA2 c.8149G>T p.Ala2717Ser, uncertain significance",
      ["BRCA2 c.8149G>T p.Ala2717Ser"]),

@@ -72,6 +72,14 @@ def test_the_banks_own_file_decides_the_exit_status(pdf: Path, tmp_path: Path) -
     assert check["differing"][0]["bank"]["amount"] == "0.07"
 
 
+def test_a_year_that_is_printed_cannot_be_given(pdf: Path, tmp_path: Path) -> None:
+    toml = tmp_path / "bank.toml"
+    CliRunner().invoke(app, ["build-template", str(pdf), "--to", str(toml)])
+    done = CliRunner().invoke(app, ["apply-template", str(toml), str(pdf), "--year", "2024"])
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.code == "TEMPLATE-YEAR"
+
+
 def test_an_unknown_ending_is_refused(pdf: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["apply-template", "bank.toml", str(pdf), "--to", str(tmp_path / "rows.docx")])
     assert isinstance(done.exception, UsageError)

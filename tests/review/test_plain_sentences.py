@@ -78,7 +78,7 @@ from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding.locate import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, ShippedAgent
 from evalkit.review.kinds.classification import _build_question
-from evalkit.review.kinds.statement_template import _convert_template_issue
+from evalkit.review.kinds.statement_template import convert_template_issue
 from evalkit.review.plain_sentences import MAX_SENTENCE_LENGTH, describe_issue, load_plain_sentences
 from evalkit.review.review_plan import AskedPart
 from evalkit.statements.review_cycles import ReportedIssue
@@ -347,10 +347,14 @@ def iter_field_issues() -> Iterator[Issue]:
     for field in template.fields:
         readings = {"reading": "5.2", "second_reading": "5.7"}
         pages = {"reading_page": 1, "second_page": 2}
-        doubts = ({}, readings, readings | pages)
-        for code, doubt in (("EXTRACTION-MISSING", {}), *(("EXTRACTION-VALUE", facts) for facts in doubts)):
+        unread = {"item": "c.181T>G", "doubt": "unread"}
+        doubts = {"EXTRACTION-MISSING": ({}, unread), "EXTRACTION-VALUE": ({}, unread, readings, readings | pages)}
+        for code, doubt in ((code, doubt) for code, facts in doubts.items() for doubt in facts):
             facts = _collect_field_facts(field.name, template) | doubt
-            yield Issue.create("evaluator", code, IssueSeverity.MAJOR, "A sentence.", location=field.name, facts=facts)
+            page = 2 if doubt == unread else None
+            yield Issue.create(
+                "evaluator", code, IssueSeverity.MAJOR, "A sentence.", location=field.name, page=page, facts=facts
+            )
         value = FieldValue(status=FieldStatus.FOUND, value="x", raw="x", page=1, quote="x", confidence=0.4)
         yield _build_unsure_issue(field.name, value, template)
     yield _build_no_fields_issue(template)
@@ -389,7 +393,7 @@ def iter_template_issues() -> Iterator[Issue]:
                     page=number,
                     evidence=IssueEvidence(location=place),
                 )
-                yield _convert_template_issue(ReportedIssue(issue=fault, reported_by=("layout_geometry",)))
+                yield convert_template_issue(ReportedIssue(issue=fault, reported_by=("layout_geometry",)))
 
 
 def iter_questions() -> Iterator[Issue]:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from statements.plain_pages import build_from_lines, row
 
+from evalkit.errors import UsageError
+
 _BANK, _TITLES = "Elm Bank Current Account", row("Date", "Description", "Amount")
 
 
@@ -58,3 +60,29 @@ def test_booking_date_is_read_beside_a_value_date(tmp_path: Path) -> None:
         "2024-07-14",
         "2024-07-20",
     ]
+
+
+@pytest.mark.parametrize(
+    ("order", "days", "year", "dates"),
+    [
+        ("oldest_first", ("02/27", "02/29", "03/13"), 2024, ["2024-02-27", "2024-02-29", "2024-03-13"]),
+        ("oldest_first", ("12/28", "12/31", "01/02"), 2024, ["2023-12-28", "2023-12-31", "2024-01-02"]),
+        ("newest_first", ("01/14", "12/31", "12/28"), 2024, ["2024-01-14", "2023-12-31", "2023-12-28"]),
+    ],
+)
+def test_a_person_gives_the_year_of_the_last_row(
+    order: str, days: tuple[str, ...], year: int, dates: list[str], tmp_path: Path
+) -> None:
+    built = build_from_lines([_BANK, _TITLES, *_rows(*days)], tmp_path)
+    rows = built.template.rows.model_copy(update={"order": order})
+    read = built.apply_other_template(built.template.model_copy(update={"rows": rows}))
+    assert all(transaction.is_year_open for transaction in read.statement.transactions)
+    assert [transaction.date for transaction in read.complete_years(year).statement.transactions] == dates
+
+
+def test_a_year_that_no_row_can_have_is_refused(tmp_path: Path) -> None:
+    printed = build_from_lines([_BANK, _TITLES, *_rows("02/13/2024", "02/14/2024")], tmp_path)
+    leap = build_from_lines([_BANK, _TITLES, *_rows("02/13", "02/29")], tmp_path)
+    for built, year in ((printed, 2024), (leap, 2023)):
+        with pytest.raises(UsageError, match=f"can be of {year}"):
+            built.complete_years(year)

@@ -108,6 +108,23 @@ def audit(text: str) -> StatementAudit:
     return audit_lines(tuple(group_words_into_lines(page) for page in document(text).pages))
 
 
+def _spend(*amounts: int, balance: int) -> str:
+    lines = ["Xqw         Zzv                  Kpl      Mrt"]
+    for day, amount in enumerate(amounts, 1):
+        balance += amount
+        lines.append(f"{day:02} Mar 24   SHOP {chr(64 + day)}         {abs(amount)}.00      {balance}.00")
+    return "\n".join(lines)
+
+
+_SPENDING = (-10, -20, 90, -10, -20, -10, -10, -10, -5)
+_DIRECTIONS |= {
+    "in words that nobody knows, by what the rows take": (_spend(*_SPENDING, balance=200), "0-+------"),
+    "in words that nobody knows, of a debt": (_spend(*(-each for each in _SPENDING), balance=200), "000000000"),
+    "in words that nobody knows, of a loan": (_spend(*_SPENDING, balance=9000), "000000000"),
+    "in words that nobody knows, of few rows": (_spend(*_SPENDING[:7], balance=200), "0000000"),
+}
+
+
 @pytest.mark.parametrize("name", _DIRECTIONS)
 def test_directions_are_proven_or_stay_open(name: str) -> None:
     text, signs = _DIRECTIONS[name]
@@ -198,6 +215,21 @@ def test_a_date_in_a_description_parts_no_rows() -> None:
         "            ON 1 MAR\n            RENT                    20.00     70.00\n"
     )
     assert [row.text for row in audited.rows] == ["GROCERS", "RENT"]
+
+
+@pytest.mark.parametrize(
+    ("titles", "days", "index"),
+    [
+        ("Xqw          Zzv         Kpl      Mrt", ("05.03.2024   01.03.2024", "03.03.2024   04.03.2024", "19.03.2024   18.03.2024"), 1),
+        ("Xqw          Zzv         Kpl      Mrt", ("05.03.2024   18.03.2024", "03.03.2024   04.03.2024", "19.03.2024   01.03.2024"), 1),
+        ("Xqw          Zzv         Kpl      Mrt", ("01.03.2024   05.03.2024", "04.03.2024   03.03.2024", "18.03.2024   19.03.2024"), 0),
+        ("Xqw          Zzv         Kpl      Mrt", ("01.03.2024   02.03.2024", "04.03.2024   04.03.2024", "18.03.2024   19.03.2024"), 0),
+        ("Date         Value date  Kpl      Mrt", ("05.03.2024   01.03.2024", "03.03.2024   04.03.2024", "19.03.2024   18.03.2024"), 0),
+    ],
+)  # fmt: skip
+def test_rows_are_in_the_order_of_booking(titles: str, days: tuple[str, ...], index: int) -> None:
+    rows = "\n".join(f"{dates}   SHOP     -12,00" for dates in days)
+    assert audit(f"{titles}\n{rows}\n").booking_index == index
 
 
 def test_a_summary_without_words_is_no_row() -> None:

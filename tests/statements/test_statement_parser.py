@@ -316,3 +316,12 @@ def test_a_line_with_a_balance_alone_is_no_transaction() -> None:
         ("carried", Decimal("10.00"), 0), ("carried", Decimal("9.00"), 1),
     ]  # fmt: skip
     assert [left.text for left in made.left_over] == ["LIMIT 5.00"]
+
+
+def test_a_row_whose_amount_is_not_read_is_no_balance() -> None:
+    columns = [{**column, "name": "other"} if column["name"] == "amount" else column for column in BASE["column"]]
+    columns.append({"name": "amount", "x": _x(68, 80)})
+    lines = [row("01/02/2024", "SHOP", "5.00", "95.00"), row("01/03/2024", "Balance", "", "95.00")]
+    found = read("\n".join(lines), column=columns)
+    assert [str(printed.value) for printed in found.sums] == ["95.00"]
+    assert reasons(found) == ["it has a date and no amount"]

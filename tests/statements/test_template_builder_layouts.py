@@ -13,6 +13,7 @@ from evalkit.statements.audit_comparison import (
     find_missed_rows,
     find_unused_sums,
     find_wrong_dates,
+    find_wrong_descriptions,
     find_wrong_directions,
 )
 from evalkit.statements.template_builder import build_draft_template
@@ -57,6 +58,7 @@ SUMMARY_IN_PARTS: list[str | Cells] = [
 ]  # fmt: skip
 _DEBITS_AND_CREDITS: Cells = [(50, "Date"), (110, "Details"), (-400, "Debit"), (-480, "Credit"), (-560, "Balance")]
 _HEAD: Cells = [(50, "Date"), (110, "Description"), (-560, "Amount")]
+_HEAD_WITH_BALANCE: Cells = [(50, "Date"), (110, "Description"), (-480, "Amount"), (-560, "Balance")]
 DAILY_BALANCES: list[str | Cells] = [
     "Bank of Meadows, N.A.", "for March 1, 2024 to March 31, 2024", "", "Account summary",
     labelled("Beginning balance on March 1, 2024", "$500.00"), labelled("Deposits and other additions", "1,200.00"),
@@ -522,3 +524,81 @@ def test_sums_of_the_year_and_tables_of_rates_are_no_sums(tmp_path: Path) -> Non
     assert labels
     assert not any("2024" in label and "fees" in label for label in labels)
     assert "7.00" not in {str(printed.value) for printed in drawn(tmp_path, lines).statement.sums}
+
+
+def _amounts(applied: AppliedTemplate) -> list[int]:
+    return [int(transaction.amount) for transaction in applied.statement.transactions]
+
+
+def test_dates_as_headings_date_the_rows_below(tmp_path: Path) -> None:
+    lines: list[str | Cells] = [
+        "Elm Bank Current Account", labelled("Opening balance", "100.00"), "", "Monday, 4 March 2024",
+        [(54, "SHOP"), (-560, "-10.00 kr")], [(54, "Ref 000 218 744,00")], [(54, "Rent for ul. Lipowa 4 m. 12"), (-560, "-20.00 kr")],
+        [(54, "Vuvem"), (-560, "70.00 kr")], "Tuesday, 5 March", [(54, "SALARY"), (-560, "+50.00 kr")],
+        [(54, "Vuvem"), (-560, "120.00 kr")], "Thursday, 7 March 2024", [(54, "SHOP"), (-560, "-5.00 kr")], [(54, "Vuvem"), (-560, "115.00 kr")],
+        "Friday, 8 March 2024", [(54, "SHOP"), (-560, "-6.00 kr")], [(54, "Vuvem"), (-560, "109.00 kr")],
+    ]  # fmt: skip
+    applied = drawn(tmp_path, lines)
+    assert [transaction.date[8:] for transaction in applied.statement.transactions] == ["04", "04", "05", "07", "08"]
+    assert _amounts(applied) == [-10, -20, 50, -5, -6]
+    assert applied.statement.transactions[0].boxes[0][0] == pytest.approx(50 / 612, abs=0.01), (
+        "where the date is printed"
+    )
+    assert not [*find_missed_rows(applied), *find_wrong_directions(applied), *find_wrong_descriptions(applied)]
+
+
+def test_zeros_in_the_other_side_are_no_amounts(tmp_path: Path) -> None:
+    rows = [
+        row("03/05/2024", "SHOP", (-400, "10.00"), (-480, "0.00"), (-560, "90.00")),
+        row("04/05/2024", "PAY", (-400, "0.00"), (-480, "50.00"), (-560, "140.00")),
+        row("05/05/2024", "SHOP", (-400, "20.00"), (-480, "0.00"), (-560, "120.00")),
+    ]
+    assert _amounts(drawn(tmp_path, ["Elm Bank", _DEBITS_AND_CREDITS, *rows])) == [-10, 50, -20]
+
+
+def test_amounts_in_two_sides_below_the_rows_are_totals(tmp_path: Path) -> None:
+    rows = [
+        row("03/05/2024", "SHOP", (-400, "10.00"), (-560, "90.00 DR")),
+        row("04/05/2024", "PAY", (-480, "50.00"), (-560, "40.00 DR")),
+        row("05/05/2024", "SHOP", (-400, "20.00"), (-560, "60.00 DR")),
+        row("06/05/2024", "SHOP", (-400, "5.00"), (-560, "65.00 DR")),
+    ]
+    titles: Cells = [(50, "Fevi"), (110, "Vsept"), (-400, "Ficov"), (-480, "Dsifov"), (-560, "Cemep")]
+    applied = drawn(tmp_path, [titles, *rows, [(110, "Vuvem"), (-400, "35.00"), (-480, "50.00")]])
+    assert _amounts(applied) == [-10, 50, -20, -5]
+    assert [check.is_met for check in applied.sum_checks if check.name == "subtotal"] == [True, True]
+
+
+def test_dates_in_order_are_those_of_booking(tmp_path: Path) -> None:
+    days = [
+        ("09/05/2024", "03/05/2024"),
+        ("04/05/2024", "05/05/2024"),
+        ("07/05/2024", "06/05/2024"),
+        ("06/05/2024", "08/05/2024"),
+    ]
+    rows: list[str | Cells] = [[(50, value), (120, day), (200, "SHOP"), (-560, "-9.00")] for value, day in days]
+    titles: Cells = [(50, "Xqw"), (120, "Zzv"), (200, "Kpl"), (-560, "Mrt")]
+    applied = drawn(tmp_path, ["Period 01/05/2024 to 31/05/2024", titles, *rows])
+    assert [transaction.date[8:] for transaction in applied.statement.transactions] == ["03", "05", "06", "08"]
+
+
+def test_numbers_of_receipts_are_no_part_of_descriptions(tmp_path: Path) -> None:
+    rows: list[str | Cells] = [
+        [(50, code), (130, f"0{day}/05/2024"), (210, "SHOP"), (-560, "-9.00")]
+        for day, code in ((3, "SC2PW"), (4, "SNDRQ"), (5, "S7WRV"), (6, "S5SKD"))
+    ]
+    titles: Cells = [(50, "Receipt"), (130, "Date"), (210, "Details"), (-560, "Amount")]
+    applied = drawn(tmp_path, ["Elm Bank Current Account", titles, *rows])
+    assert {transaction.description for transaction in applied.statement.transactions} == {"SHOP"}
+    assert not [*find_wrong_descriptions(applied)]
+
+
+def test_letters_behind_amounts_mean_what_the_balances_show(tmp_path: Path) -> None:
+    rows = [
+        row("03/05/2024", "SHOP", (-480, "10.00 B"), (-560, "90.00 A")),
+        row("04/05/2024", "PAY", (-480, "50.00 A"), (-560, "140.00 A")),
+        row("05/05/2024", "SHOP", (-480, "20.00 B"), (-560, "120.00 A")),
+        row("06/05/2024", "SHOP", (-480, "5.00 B"), (-560, "115.00 A")),
+    ]
+    applied = drawn(tmp_path, ["Elm Bank", labelled("Opening balance", "100.00 A"), _HEAD_WITH_BALANCE, *rows])
+    assert _amounts(applied) == [-10, 50, -20, -5]

@@ -387,7 +387,7 @@ class _AnswerImport:
             (
                 self._find_reviewer(annotation) is None,
                 "refused",
-                f"the annotator {annotation.annotator[:80]!r} is not known as a reviewer. Add --annotator NAME=EMAIL.",
+                f"the annotator {(who := annotation.annotator[:80])!r} is not known as a reviewer. Add --annotator NAME={who}.",
             ),
             (
                 annotation.is_changed_by_another,

@@ -180,14 +180,16 @@ def _read_histology(
     """
     for line, start, end in find_labelled_text(field, report, is_second_pass):
         for reading in _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE)):
-            # At its label, the name is taken whole.
-            is_name = get_pattern("name_before_tumor").fullmatch(line.page.text, start, reading.start)
-            yield replace(reading, start=is_name.start("name")) if is_name else reading
+            yield _take_whole_name(reading, start)
     lines = sorted(report.finding_lines, key=lambda line: "diagnos" not in line.section)
     secondary_terms = tuple(load_clinical_lexicon()["histology"]["beside"])
     confidence = GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
     line_readings = (
-        _sort_by_word_count(_find_affirmed_tumors(line, line.start, line.end, confidence)) for line in lines
+        [
+            _take_whole_name(reading, line.start)
+            for reading in _sort_by_word_count(_find_affirmed_tumors(line, line.start, line.end, confidence))
+        ]
+        for line in lines
     )
     readings = list(islice(chain.from_iterable(line_readings), MAX_VALUES_PER_FIELD))
     names = {reading.text.lower() for reading in readings}
@@ -205,6 +207,15 @@ def _read_histology(
                 yield LocatedClinicalValue(
                     line.page, line.start + match.start(), line.start + match.end(), GUESSED_CONFIDENCE
                 )
+
+
+def _take_whole_name(reading: LocatedClinicalValue, start: int) -> LocatedClinicalValue:
+    """Add the words before a tumor with which a clause or the text from ``start`` begins; not of a clinic's name."""
+    text = reading.page.text
+    clause = get_pattern("clause_start").match(text, start, reading.start)
+    name = get_pattern("name_before_tumor").fullmatch(text, clause.end() if clause else start, reading.start)
+    is_of_clinic = re.match(r" [A-Z][a-z]", text[reading.end : reading.end + 3])
+    return replace(reading, start=name.start("name")) if name and not is_of_clinic else reading
 
 
 def _find_affirmed_tumors(line: ReportLine, start: int, end: int, confidence: float) -> Iterator[LocatedClinicalValue]:

@@ -108,11 +108,6 @@ def _describe_denial(context: ValueContext) -> str | None:
     return f'The source denies or doubts "{context.value_text}": {denial}' if denial else None
 
 
-def _describe_birth_date_as_report_date(context: ValueContext) -> str | None:
-    birth_match = re.search(r"(?i)\b(?:birth|dob|born)\b[^\d]*$", context.text_before[-24:])
-    return f'"{context.value_text}" is a date of birth in the source' if birth_match else None
-
-
 def _describe_nuclear_grade(context: ValueContext) -> str | None:
     is_nuclear = re.search(
         r"(?i)(?<!fuhrman )\bnuclear\s+(?:grade\W*)?$", context.text_before[-26:]
@@ -136,7 +131,6 @@ def _describe_unnamed_marker(context: ValueContext) -> str | None:
 #: Rules for values on the page; the evaluator uses the lowest score of the rules that a value breaks.
 ACCURACY_RULES: tuple[AccuracyRule, ...] = (
     AccuracyRule("denied", ("histology", "grade"), _describe_denial, 0.0),
-    AccuracyRule("date of birth", ("date",), _describe_birth_date_as_report_date, 0.0),
     AccuracyRule("nuclear grade", ("grade",), _describe_nuclear_grade, 0.3),
     AccuracyRule("other marker", ("ihcMarkers",), _describe_unnamed_marker, 0.3),
     AccuracyRule(

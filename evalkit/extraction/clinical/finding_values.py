@@ -390,8 +390,15 @@ def read_lab_results(
         ]
         for match in [*entries, *others]:
             name = clean_test_name(match["name"])
-            is_no_test = get_pattern("no_test_name").search(match["name"])
-            if name and not is_no_test and normalise_lab_result(match["value"]):
+            is_no_test = get_pattern("no_test_name").search(match["name"]) or line.page.text.startswith(f"{name}\n")
+            if (
+                name
+                and not is_no_test
+                and (
+                    get_pattern("lab_germ_line").fullmatch(match.group().strip())
+                    or normalise_lab_result(match["value"])
+                )
+            ):
                 start, end = match.span("value")
                 yield LocatedClinicalValue(line.page, line.start + start, line.start + end, LIKELY_CONFIDENCE, name)
 
@@ -401,7 +408,7 @@ def _iter_lab_entries(text: str) -> Iterator[re.Match[str]]:
     starts = [0, *(match.end() for match in get_pattern("lab_entry_end").finditer(text)), len(text)]
     for start, end in pairwise(starts):
         entry = text[:end].rstrip(" .;,")
-        for pattern_name in ("lab_line", "lab_word_line"):
+        for pattern_name in ("lab_line", "lab_word_line", "lab_germ_line"):
             if match := get_pattern(pattern_name).fullmatch(entry, start):
                 yield match
                 break

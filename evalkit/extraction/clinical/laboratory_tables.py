@@ -61,8 +61,9 @@ def read_laboratory_tables(report: ClinicalReport, is_second_pass: bool) -> Iter
     """
     for table in report.remember(_iter_tables, lambda: list(_iter_tables(report))):
         columns = [
-            _Column(cells[0].text if cells[0] else "", cells[1:], _find_role(cells[1:]))
+            _Column(heading, cells[1:], _find_role(heading, cells[1:]))
             for cells in find_columns(table.header, table.rows)
+            for heading in [cells[0].text if cells[0] else ""]
         ]
         columns = [
             column._replace(role="range")
@@ -87,7 +88,7 @@ def _iter_tables(report: ClinicalReport) -> Iterator[_Table]:
         for run in split_into_runs(rows, _continues_table):
             if len(run[0]) > 1 and not _has_result(run[0]):
                 header = run[0]
-            if body := [row for row in run if _has_result(row)]:
+            if body := [row for row in run if _has_result(row) or (_has_result_heading(run[0]) and row is not run[0])]:
                 has_header = bool(header) and (header[0].tabs < 0) == (body[0][0].tabs < 0)
                 yield _Table(page.page, header if has_header else (), body)
 
@@ -99,8 +100,21 @@ def _find_start(line: ReportLine, last_line: ReportLine | None) -> int:
 
 
 def _continues_table(run: Sequence[PrintedRow], row: PrintedRow) -> bool:
-    """Return True unless a row is a new header, or is written in another way."""
-    return (len(row) < 2 or _has_result(row)) and (row[0].tabs < 0) == (run[-1][0].tabs < 0)
+    """Return True unless a row is a new header, or is written in another way.
+
+    Under a heading of results, any words are a result, but no sentence.
+    """
+    is_headed = (
+        row[0].tabs >= 0
+        and _has_result_heading(run[0])
+        and not _has_result_heading(row)
+        and not any(cell.text.endswith((".", ",", ";", ":")) for cell in row)
+    )
+    return (len(row) < 2 or is_headed or _has_result(row)) and (row[0].tabs < 0) == (run[-1][0].tabs < 0)
+
+
+def _has_result_heading(row: PrintedRow) -> bool:
+    return len(row) > 1 and any(get_pattern("result_column").match(cell.text) for cell in row)
 
 
 def _has_result(row: PrintedRow) -> bool:
@@ -111,8 +125,12 @@ def _find_kind(text: str) -> str:
     return next((kind for kind, name in _KINDS.items() if get_pattern(name).fullmatch(text)), "text")
 
 
-def _find_role(cells: Sequence[PrintedCell | None]) -> str:
-    """Find what most cells of a column are; ``limit``: results or ranges."""
+def _find_role(heading: str, cells: Sequence[PrintedCell | None]) -> str:
+    """Find what a column's heading says or most cells are; ``limit``: results or ranges."""
+    if get_pattern("result_column").match(heading):
+        return "result"
+    if get_pattern("range_column").search(heading):
+        return "range"
     kinds = Counter(_find_kind(cell.text) for cell in cells if cell)
     half = kinds.total() / 2
     if kinds["limit"] + kinds["range"] > half:
@@ -153,9 +171,17 @@ def _split_into_panels(columns: Sequence[_Column]) -> list[Sequence[_Column]]:
 def _read_panel(page: Page, panel: Sequence[_Column], is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
     names, *columns = panel
     results = _choose_results([column for column in columns if column.role in ("result", "limit")])
-    has_heading = any(get_pattern("result_column").match(column.heading) for column in results)
+    headed = [column for column in results if get_pattern("result_column").match(column.heading)]
     for number, name_cell in enumerate(names.cells):
-        cells = [cell for column in results if (cell := column.cells[number]) and _find_kind(cell.text) in _RESULTS]
+        cells = [
+            cell
+            for column in results
+            if (cell := column.cells[number])
+            and (
+                _find_kind(cell.text) in _RESULTS
+                or (column in headed and get_pattern("lab_words").fullmatch(cell.text))
+            )
+        ]
         if not cells or not name_cell or not get_pattern("lab_name_cell").match(name_cell.text):
             continue
         name_unit = get_pattern("lab_unit_of_name").search(name_cell.text)
@@ -163,7 +189,7 @@ def _read_panel(page: Page, panel: Sequence[_Column], is_second_pass: bool) -> I
             (cell.start, cell.end)
             for role in ("flag", "unit", "range")
             for column in columns
-            if column.role == role and (cell := column.cells[number])
+            if column.role == role and (cell := column.cells[number]) and _find_kind(cells[0].text) != "text"
         ]
         if name_unit:
             others.insert(0, (name_cell.start + name_unit.start("unit"), name_cell.start + name_unit.end("unit")))
@@ -171,14 +197,12 @@ def _read_panel(page: Page, panel: Sequence[_Column], is_second_pass: bool) -> I
             page,
             cells[0].start,
             cells[0].end,
-            GUESSED_CONFIDENCE if len(cells) > 1 else SURE_CONFIDENCE if has_heading else LIKELY_CONFIDENCE,
+            GUESSED_CONFIDENCE if len(cells) > 1 else SURE_CONFIDENCE if headed else LIKELY_CONFIDENCE,
             clean_test_name(name_cell.text[: name_unit.start()] if name_unit else name_cell.text),
             tuple((page, *span) for span in others),
         )
         is_result = (
-            has_heading
-            or get_pattern("lab_unit").search(value.text)
-            or get_pattern("reference_range").search(value.text, 1)
+            headed or get_pattern("lab_unit").search(value.text) or get_pattern("reference_range").search(value.text, 1)
         )
         if is_second_pass or (is_result and len(cells) == 1):
             yield value

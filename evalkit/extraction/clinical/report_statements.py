@@ -147,11 +147,14 @@ def _find_text_in_adjacent_lines(
 @cache
 def _compile_label_pattern(labels: tuple[str, ...], is_loose: bool) -> re.Pattern[str]:
     words = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
+    # "Histologic type Invasive carcinoma": a label of two words needs no mark behind it.
+    two_words = "|".join(re.escape(label) for label in labels if " " in label) or "(?!)"
     separator = r"(?:\s*\.{2,}[:\s]*|\s*[:=]\s*|\s+[-–]\s+|\s+(?:is|was|are|were)\s+)"
     qualifier = r"(?:\s*\([^()]{1,30}\))?"
     label_only, label_start = rf"^\W*(?:{words}){qualifier}\s*$", rf"(?<![\w-])(?<!nuclear )(?:{words})"
     return re.compile(
-        rf"(?i){label_start}{qualifier}{separator}|{label_only}" + (rf"|{label_start}\s+(?=\S)" if is_loose else "")
+        rf"(?i){label_start}{qualifier}{separator}|{label_only}|^\W*(?:{two_words})\s+(?=(?-i:[A-Z][a-z]))"
+        + (rf"|{label_start}\s+(?=\S)" if is_loose else "")
     )
 
 
@@ -327,7 +330,9 @@ def find_statement_role(report: ClinicalReport, page: Page, start: int, end: int
     # In a row of a table, cells behind the value are of other columns, such as a cut-off.
     cell_end = text.find("\t", last) % (len(text) + 1)
     sentence_end = min((cut for cut in (*cuts, cell_end) if cut >= last), default=len(text))
-    before, after = text[sentence_start:first], text[last:sentence_end]
+    # The words before the number of "was typed as 4%" say what it is.
+    number_words = re.match(r"\D*(?=\d+\D*$)", text[first:last])
+    before, after = text[sentence_start : first + (number_words.end() if number_words else 0)], text[last:sentence_end]
     roles = (
         ("superseded_before", StatementRole.SUPERSEDED, before),
         ("superseded_after", StatementRole.SUPERSEDED, after),

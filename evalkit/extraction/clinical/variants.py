@@ -65,6 +65,11 @@ class _Variant:
         return frozenset(map(_shorten_change, words)) - {"?", "", self.gene}
 
     @property
+    def genes(self) -> set[str]:
+        # Of a fusion, both.
+        return {self.gene, *(change[2:] for change in self.changes if change.startswith("::"))}
+
+    @property
     def is_called_harmless(self) -> bool:
         """True if the rest of the line calls the variant uncertain or benign."""
         line_end = self.page.text.find("\n", self.end)
@@ -209,7 +214,7 @@ def _merge_variants(variants: Iterable[_Variant]) -> list[_Variant]:
             (
                 number
                 for number, other in enumerate(merged)
-                if (not other.gene or not variant.gene or other.gene == variant.gene)
+                if (not other.gene or not variant.gene or other.genes & variant.genes)
                 and (other.changes & variant.changes or other.differs_from(variant))
             ),
             None,

@@ -67,7 +67,7 @@ TEMPLATE_ESCALATION_REASONS: dict[EscalationReason, str] = {
 }  # fmt: skip
 
 
-def _convert_template_issue(reported_issue: ReportedIssue) -> Issue:
+def convert_template_issue(reported_issue: ReportedIssue) -> Issue:
     """Convert a reported template fault to an issue of the packet.
 
     A fault that the arbitrator dismissed stays open, because no model may withdraw a finding.
@@ -111,7 +111,7 @@ class TemplatePacket(SMEPacket):
             decision_reason=TEMPLATE_ESCALATION_REASONS[template_case.escalation.escalation_reason],
             created_at=created_at,
             template_case=template_case,
-            **build_packet_fields(bundle, map(_convert_template_issue, template_case.issues)),
+            **build_packet_fields(bundle, map(convert_template_issue, template_case.issues)),
         )
 
     @property

@@ -31,6 +31,8 @@ DOUBTS = {3: "y", 4: "n", 8: "n", 9: "y", 11: "y", 13: "y", 14: "n", 15: "y"}
 #: What the program says of the packet with doubts: joined, split and right boundaries.
 DOUBTED = [(1, 4), (5, 6), (7, 7), (8, 10), (11, 14), (15, 24)]
 STARTS = [start for start, _ in DOUBTED]
+_UNCOVERED = """() => [...document.querySelectorAll(".ek-seam-page")]
+    .map((page) => page.clientHeight - page.querySelector("img").clientHeight)"""
 
 
 def _draw() -> bytes:
@@ -111,6 +113,7 @@ def test_eight_doubts_are_answered_in_eight_keys(
     screen.open("doubted")
     screen.page.wait_for_selector('.ek-seam[data-painted="3"]')
     screen.shot(shots, "boundary-1440")
+    assert screen.page.evaluate(_UNCOVERED) == [0, 0], "boxes are fractions of a page, and miss their words"
     for page, key in DOUBTS.items():
         screen.page.wait_for_selector(f".ek-seam:not([hidden]) :text('page {page}')")
         screen.page.keyboard.press(key)  # at once: it waits until both edges are painted

@@ -187,7 +187,7 @@ def test_whose_page_it_is_stands_beside_the_tools(screen: Screen, shots: Path | 
         (3, "DOE, JOHN · 01/15/1970 · same as page 2"),
         (4, "no name on this page"),
         (5, "DOE, JOHN · 01/15/1970 · same as page 3"),
-        (6, "ROE, JANE · 03/02/1981 · another patient than page 5"),
+        (6, "ROE, JANE · 03/02/1981 · another patient than page 5: DOE, JOHN · 01/15/1970"),
     ):
         turn_to(screen, number)
         assert "".join(strip.locator("span, b").all_inner_texts()) == text
