@@ -65,7 +65,7 @@ def find_patient_issues(
         if owner is None:
             continue
         for person in persons:
-            foreign_pages = person.list_pages(segment.start_page, segment.end_page)
+            foreign_pages = person.list_telling_pages(segment.start_page, segment.end_page)
             if person is not owner and foreign_pages:
                 yield _build_mixed_patients_issue(segment, owner, foreign_pages)
         if (surrounding_owner := enclosed_segments.get(segment.segment_index)) is not None:

@@ -104,6 +104,10 @@ class TemplateField(StrictRecord):
         """The description without its examples and notes, for example ``IHC results``."""
         return re.split(r" [(]|, | as ", self.description)[0]
 
+    def format_entry_label(self, entry_name: str) -> str:
+        """Format the label of an entry; entries without names of their own are numbered."""
+        return f"{self.short_label} no. {entry_name}" if entry_name.isdecimal() else f"{self.short_label}: {entry_name}"
+
     def normalise(self, text: str) -> str | None:
         """Return the normal form of a text; None if the text is not in the field's format."""
         return normalise_value(text, self.format, self.pattern)

@@ -356,7 +356,7 @@ def _build_readings(rule: _Rule, match: re.Match[str], offset: int) -> Iterator[
     if state is None:
         state = next(
             (state for state, pattern in rule.states if pattern.fullmatch(state_text)),
-            "" if rule.states else state_text.replace(" ", ""),
+            state_text.replace(" ", "") if state_text.isdigit() or not rule.states else "",
         )
     if groups.get("names"):
         for stain in _load_tables().stain.finditer(match["names"]):

@@ -452,7 +452,8 @@ def _collect_place_facts(value: FieldValue | None) -> dict[str, int]:
 
 def _collect_field_facts(field_name: str, template: FieldTemplate) -> dict[str, str]:
     field = template.get_field(get_base_field_name(field_name))
-    return {"field": field.short_label} if field else {}
+    entry_name = field_name.partition(".")[2]
+    return {"field": field.format_entry_label(entry_name) if entry_name else field.short_label} if field else {}
 
 
 def _build_threshold_issue(result: ReliabilityLoopResult, template: FieldTemplate) -> Issue:

@@ -123,14 +123,14 @@ def split_field_key_to_index_and_name(field_key: str) -> tuple[int, str]:
 def get_template_field_or_plain_text(form: ExtractedFields | Extraction, field_name: str) -> TemplateField:
     """Get a field's definition from the form's template, described by its label.
 
-    The label of an entry of a repeated field ends with a colon and the entry's name. If the template or the field no longer
+    The label of an entry of a repeated field ends with the entry's name or number. If the template or the field no longer
     exists, return the definition of a plain text field.
     """
     field_template, (base_name, _, entry_name) = find_extraction_template(form), field_name.partition(".")
     field = field_template.get_field(base_name) if field_template else None
     if field is None:
         return TemplateField(name="text", description=field_name)
-    label = f"{field.short_label}: {entry_name}" if entry_name else field.description
+    label = field.format_entry_label(entry_name) if entry_name else field.description
     return field.model_copy(update={"description": label})
 
 

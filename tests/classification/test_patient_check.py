@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 from builders import RADIOLOGY, answer, compose_single_type, document, page, parse_answer, segment
 
-from evalkit.classification.patient_check import PatientExpectation
+from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation, find_patient_issues
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
-from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind
+from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind, PageStatus
 from evalkit.documents.identity.identifier_values import normalise_identifier
 from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.issue import Issue
@@ -71,6 +71,17 @@ def check(
             [(1, 2)],
             [("V2-PATIENT-MIXED", "MAJOR", 2)],
         ),
+        # a number alone shows nobody, and a file's number belongs to the nearest person
+        (
+            [ANNA, f"{LETTERHEAD}\nAccession: S25-10442", MARTIN, MARTIN],
+            [(1, 1), (2, 4)],
+            [("V2-PATIENT-SEVERAL", "MAJOR", 3)],
+        ),
+        (
+            [ANNA, MARTIN.replace("9930157", "4471920"), f"{STORY}\nMRN: 4471920"],
+            [(1, 1), (2, 3)],
+            [("V2-PATIENT-SEVERAL", "MAJOR", 2)],
+        ),
         ([f"{ANNA}\nAccession: S25-10442", f"{MARTIN_BY_NAME}\nAccession: S25-10442"], [(1, 2)], []),
         ([MARTIN, f"{LETTERHEAD}\nPatient: Anna Delacroix"], [(1, 2)], []),
         ([ANNA, f"{LETTERHEAD}\nPatient: Anne Delacroix"], [(1, 2)], []),
@@ -97,6 +108,37 @@ def test_patients_are_told_apart(
     texts: list[str], ranges: list[tuple[int, int]], expected: list[tuple[str, str, int]]
 ) -> None:
     assert [(issue.code, issue.severity, issue.page) for issue in check(texts, ranges)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "confidence", "code_count"),
+    [
+        (MARTIN_BY_NAME, 0.95, 1),
+        (f"{LETTERHEAD}\nPatient: Amna Kowalskl", 0.95, 0),
+        (f"{LETTERHEAD}\nPatient: Arn Kowa1ski", 0.95, 0),
+        (ANNA_BORN_LATER, 0.95, 1),
+        (ANNA_BORN_LATER, 0.5, 0),
+    ],
+)
+def test_recognised_facts_differ_unless_misread(text: str, confidence: float, code_count: int) -> None:
+    pages = tuple(
+        page.model_copy(
+            update={
+                "status": PageStatus.OCR,
+                "identifiers": tuple(
+                    fact.model_copy(update={"confidence": confidence})
+                    for fact in page.identifiers
+                    if fact.kind != "mrn"
+                ),
+            }
+        )
+        for page in build_bundle(ANNA, text).pages
+    )
+    classification = parse_answer(
+        answer(segment(1, 1, 2, RADIOLOGY, compose_single_type(RADIOLOGY)), overall=RADIOLOGY, shares={RADIOLOGY: 1.0})
+    )
+    issues = find_patient_issues(classification, document(*pages), ANY_PATIENT)
+    assert [issue.code for issue in issues] == ["V2-PATIENT-MIXED"] * code_count
 
 
 def test_several_patients_may_be_expected() -> None:

@@ -622,6 +622,13 @@ def test_the_same_or_a_former_statement_is_no_doubt(text: str, values: dict[str,
     assert list_doubted(text, values, template) == []
 
 
+@pytest.mark.parametrize("number", ["11", "0", "23"])
+def test_any_number_of_variants_is_a_number(number: str) -> None:
+    fields = {"mutations.1": "KRAS c.35G>A"}
+    announced = list_unread(f"{number} variants were identified.", fields, "genomics")
+    assert announced == ["mutations"] * (int(number) > 1)
+
+
 def test_a_doctors_title_ends_no_statement() -> None:
     items = count("Exam date 2025-04-29\nDictated and signed: Dr. Gisele Thornquist, 2025-04-30", "added_date")
     assert {item.role for item in items} == {"labelled"}

@@ -83,7 +83,7 @@ def collect_boundary_signs(
     ``find_running_pagination``.
     """
     return [
-        *_compare_pagination_marks(previous_pages[-1], page, total_pages, running_pagination),
+        *_compare_pagination_marks(previous_pages, page, total_pages, running_pagination),
         *_compare_patients(previous_pages, page),
         *_compare_accession_numbers(previous_pages, page),
         *_compare_dates(previous_pages, page),
@@ -240,7 +240,10 @@ def find_running_pagination(bundle: DocumentBundle) -> frozenset[tuple[int, int]
 
 
 def _compare_pagination_marks(
-    previous_page: Page, page: Page, total_pages: int, running_pagination: Container[tuple[int, int]] = frozenset()
+    previous_pages: Sequence[Page],
+    page: Page,
+    total_pages: int,
+    running_pagination: Container[tuple[int, int]] = frozenset(),
 ) -> Iterator[BoundarySign]:
     """Yield the sign of the documents' own page counts; those of the file are ignored."""
 
@@ -252,7 +255,7 @@ def _compare_pagination_marks(
             and (number - counted_page.page_num, total) not in running_pagination
         ]
 
-    page_counts, previous_counts = find_own_counts(page), find_own_counts(previous_page)
+    page_counts, previous_counts = find_own_counts(page), find_own_counts(previous_pages[-1])
     previous_numbers = {page_count[:2] for page_count in previous_counts}
     continuing_count = next(
         (
@@ -273,7 +276,10 @@ def _compare_pagination_marks(
         weight = 1.0 if is_annex else 2.0 if is_weak else 3.0
         yield BoundarySign(weight, f"is page 1 of {first_count[1]} by its own count", first_count[2])
     elif previous_counts and previous_counts[-1][0] == previous_counts[-1][1] and not page_counts:
-        yield BoundarySign(2.0, f"comes after page {previous_counts[-1][0]} of {previous_counts[-1][1]}")
+        total = previous_counts[-1][1]
+        # each page of the document was counted, from the first to the last, but a single page may leave an annex out
+        is_counted_whole = 1 < total <= len(previous_pages) and all(map(find_own_counts, previous_pages))
+        yield BoundarySign(3.0 if is_counted_whole else 2.0, f"comes after page {total} of {total}")
 
 
 def _is_same_running_line(line: str, next_line: str) -> bool:
@@ -291,7 +297,7 @@ def is_continuation_page_of_document(
     if not previous_pages:
         return False
     signs = [
-        *_compare_pagination_marks(previous_pages[-1], page, total_pages),
+        *_compare_pagination_marks(previous_pages, page, total_pages),
         *_compare_page_heads(previous_pages, page),
         # a signature ends no report whose next page says that it continues it
         *(sign for sign in _compare_page_ends(previous_pages[-1], page) if sign.weight < 0),

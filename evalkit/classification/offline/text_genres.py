@@ -1,4 +1,4 @@
-"""Texts that are nobody's record: mails, articles, series, repeated sentences.
+"""Texts that are nobody's record: mails, articles, series, rules, blank forms, repeated sentences.
 
 A mail that quotes a report has the report's words, and an article has those of many reports, so that words alone call
 them a report. Contract ruling 20 b; the genres are the rows of ``text_genres.toml``.
@@ -24,7 +24,13 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _MIN_REPETITIONS = 3
 #: Shorter sentences, such as results of several specimens, may repeat.
 _MIN_SENTENCE_WORDS = 3
-_REPETITION = "repeats the same sentences"
+#: What is left to fill in or to choose, as group: {size}, ***, [none/left], [ ], ____. Not boxes beside a ticked one.
+_BLANK = re.compile(
+    r"^.*\[[xX]\].*$|(\{[^{}\n]{1,60}\}|\*{3}|\[(?!\*\*)[^\[\]\n]{0,60}[/|][^\[\]\n]{0,60}\]|\[ ?\]|_{3,})",
+    re.MULTILINE,
+)
+#: A text is unfilled if it has this many blanks, and one for each so many words.
+_MIN_BLANKS, _WORDS_FOR_A_BLANK = 10, 15
 
 
 class TextGenre(NamedTuple):
@@ -64,41 +70,43 @@ def load_text_genres() -> tuple[TextGenre, ...]:
 
 def find_text_genre(pages: Sequence[Page]) -> GenreMatch | None:
     """Find the genre by which some pages together are nobody's record; or None."""
-    own_texts = [_blank_quotations(page.text) for page in pages]
+    # positions stay equal
+    own_texts = [_QUOTATION.sub(lambda quotation: " " * len(quotation[0]), page.text) for page in pages]
     names_patient = any(map(get_page_patient_identity, pages))
     for genre in load_text_genres():
         if genre.is_about_many and names_patient:
             continue
-        matches = list(_iter_first_matches(genre, own_texts))
+        matches = list(_iter_first_matches(genre, pages, own_texts))
         if len(matches) >= genre.min_matches:
-            page_index, match = matches[0]
-            page = pages[page_index]
-            quote = cut_quote_unless_identifying(page, page.text, match.start(), match.end())
-            return GenreMatch(genre.description, page, quote)
-    return GenreMatch(_REPETITION, pages[0], None) if _is_repetitive(pages) else None
+            return _quote_match(genre.description, *matches[0])
+    blanks = [(page, match) for page in pages for match in _BLANK.finditer(page.text) if match[1]]
+    words = [word for page in pages for word in page.text.split()]
+    if len(blanks) >= max(_MIN_BLANKS, len(words) / _WORDS_FOR_A_BLANK):
+        return _quote_match("is a form that was hardly filled in", *blanks[0])
+    return GenreMatch("repeats the same sentences", pages[0], None) if _is_repetitive(" ".join(words)) else None
 
 
-def _blank_quotations(text: str) -> str:
-    """Replace what is quoted by spaces, so that positions stay equal."""
-    return _QUOTATION.sub(lambda quotation: " " * len(quotation[0]), text)
+def _quote_match(description: str, page: Page, match: re.Match[str]) -> GenreMatch:
+    return GenreMatch(description, page, cut_quote_unless_identifying(page, page.text, *match.span()))
 
 
-def _iter_first_matches(genre: TextGenre, texts: Sequence[str]) -> Iterator[tuple[int, re.Match[str]]]:
-    """Yield the first match of each of a genre's patterns, with its text's number."""
+def _iter_first_matches(
+    genre: TextGenre, pages: Sequence[Page], texts: Sequence[str]
+) -> Iterator[tuple[Page, re.Match[str]]]:
+    """Yield the first match of each of a genre's patterns in the pages' texts, with its page."""
     ends, characters_left = [], genre.within_characters
     for text in texts:
         ends.append(min(len(text), characters_left))
         characters_left -= ends[-1]
     for pattern in genre.patterns:
-        for index, (text, end) in enumerate(zip(texts, ends, strict=True)):
+        for page, text, end in zip(pages, texts, ends, strict=True):
             if match := pattern.search(text, 0, end):
-                yield index, match
+                yield page, match
                 break
 
 
-def _is_repetitive(pages: Sequence[Page]) -> bool:
-    """Return True if the pages have their sentences several times each, on average."""
-    text = " ".join(word for page in pages for word in page.text.split())
+def _is_repetitive(text: str) -> bool:
+    """Return True if a text has its sentences several times each, on average."""
     sentences = (tuple(sentence.casefold().split()) for sentence in _SENTENCE_END.split(text))
     counts = Counter(words for words in sentences if len(words) >= _MIN_SENTENCE_WORDS)
     return sum(map(len, counts)) * _MIN_REPETITIONS < sum(len(words) * count for words, count in counts.items())

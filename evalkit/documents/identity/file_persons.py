@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -65,6 +65,18 @@ class FilePerson:
         """Numbers of the pages that state facts about this person."""
         return {page.page_num for page in self.pages}
 
+    def list_telling_pages(self, start_page: int, end_page: int) -> list[PagePatientIdentity]:
+        """List this person's pages from ``start_page`` to ``end_page`` by whose facts they are this person's.
+
+        Not pages with a number alone that no other of this person's pages has: they are here only because they are near.
+        """
+        return [
+            page
+            for page in self.list_pages(start_page, end_page)
+            if any(fact.kind in _STRONG_FACTS for fact in page.identifiers)
+            or any(not page.numbers.isdisjoint(other.numbers) for other in self.pages if other is not page)
+        ]
+
     def list_pages(self, start_page: int, end_page: int) -> list[PagePatientIdentity]:
         """List this person's pages from ``start_page`` to ``end_page``, both included."""
         return [page for page in self.pages if start_page <= page.page_num <= end_page]
@@ -85,19 +97,18 @@ class FilePerson:
         """Return True if a full name or a birth date alone shows another person.
 
         The page must have a full name in a field, as a page of this person has, and share no number with this person. No
-        word of a name may be in common; or else no birth date may be equal, even if misread.
+        word of a name may be in common, or else no birth date may be equal, both even if misread.
         """
         own_pages = self._list_distinct_pages()
         if (
-            page.is_ocr_text
-            or not page.has_full_name_in_field
+            not page.has_full_name_in_field
             or not any(own.has_full_name_in_field for own in own_pages)
             or any(not own.numbers.isdisjoint(page.numbers) for own in own_pages)
         ):
             return False
         comparisons = [compare_persons(own.identifiers, page.identifiers, is_ocr_text=True) for own in own_pages]
         agreeing = {outcome.fact for comparison in comparisons for outcome in comparison.agreeing}
-        differing = [outcome.fact for comparison in comparisons for outcome in comparison.differing]
+        differing = [fact.fact for comparison in comparisons for fact in comparison.differing if fact.is_certain]
         birth_date_count = sum(any(fact.kind == "date_of_birth" for fact in own.identifiers) for own in own_pages)
         is_birth_date_unlike = 0 < birth_date_count == differing.count("birth date")
         return agreeing.isdisjoint({"birth date", "record number"}) and (
@@ -151,8 +162,8 @@ def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
     """Group pages with patient facts by person, in the order of first appearance.
 
     Only pages that identify their patient without other pages start groups (if there is no such page, all do). Every
-    other page joins the group with which most of its facts agree. Without such a group, it starts one if its full name is
-    unlike all others; else it joins the group of the nearest page before it (or else behind it).
+    other page joins the group with which most of its facts agree, the nearest one if several do. Without such a group, it
+    starts one if its full name is unlike all others; else it joins the group of the nearest page before it (or else behind it).
     """
     return _group_identities(map(get_page_patient_identity, pages))
 
@@ -168,10 +179,10 @@ def _group_identities(page_identities: Iterable[PagePatientIdentity | None]) -> 
         person.pages.append(identity)
     for identity in identities if strong_pages else ():
         if not identity.is_strong:
-            person = _find_agreeing_person(persons, identity)
-            if person is None and all(other.is_other_by_one_fact(identity) for other in persons):
+            agreement, _, person = max(_rank_persons(persons, identity), key=lambda rank: rank[:2])
+            if not agreement and all(other.is_other_by_one_fact(identity) for other in persons):
                 persons.append(person := FilePerson())
-            (person or _find_nearest_person(persons, identity)).pages.append(identity)
+            person.pages.append(identity)
     for person in persons:
         person.pages.sort(key=lambda identity: identity.page_num)
     return sorted(persons, key=lambda person: person.pages[0].page_num)
@@ -257,21 +268,15 @@ def _find_same_or_likeliest_person(persons: Sequence[FilePerson], identity: Page
     return max(open_comparisons, key=lambda pair: _count_net_agreement(pair[1]), default=(None, None))[0]
 
 
-def _find_agreeing_person(persons: Sequence[FilePerson], identity: PagePatientIdentity) -> FilePerson | None:
-    best = max(persons, key=lambda person: _count_net_agreement(person.compare(identity)))
-    return best if _count_net_agreement(best.compare(identity)) > 0 else None
-
-
 def _count_net_agreement(comparison: PersonComparison) -> int:
     return len(comparison.agreeing) - len(comparison.differing)
 
 
-def _find_nearest_person(persons: Sequence[FilePerson], identity: PagePatientIdentity) -> FilePerson:
-    """Return the person of the nearest earlier page, or of the first page behind it."""
-    return min(
-        persons,
-        key=lambda person: min(
-            (identity.page_num - page.page_num) if page.page_num < identity.page_num else 10_000 + page.page_num
-            for page in person.pages
-        ),
-    )
+def _rank_persons(
+    persons: Sequence[FilePerson], identity: PagePatientIdentity
+) -> Iterator[tuple[int, int, FilePerson]]:
+    """Yield for each person how many facts agree, at least 0, and how near a page is; earlier pages are nearer."""
+    for person in persons:
+        distances = [identity.page_num - page.page_num for page in person.pages]
+        nearness = max(-distance if distance > 0 else distance - 10_000 for distance in distances)
+        yield max(0, _count_net_agreement(person.compare(identity))), nearness, person

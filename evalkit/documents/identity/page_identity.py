@@ -192,7 +192,13 @@ class _IdentifierSearch(LabelSearch):
             (self._find_titled_names, False),
             (self._find_introduced_names, True),
         ):
-            if span := next((span for span in find_names() if not self._is_in_anothers_section(span[0])), None):
+            spans = (
+                span
+                for span in find_names()
+                if not self._is_in_anothers_section(span[0])
+                and (is_in_sentence or not self._is_signed_elsewhere(*span))
+            )
+            if span := next(spans, None):
                 self._add_candidate(
                     "patient",
                     span[0],
@@ -383,6 +389,13 @@ class _IdentifierSearch(LabelSearch):
         line_end = self._find_line_end(end)
         around = f"{self._text[max(0, start - 60) : start]} {self._text[end : self._find_line_end(line_end + 1)]}"
         return _compile_signing_words().search(around[:200]) is not None
+
+    def _is_signed_elsewhere(self, start: int, end: int) -> bool:
+        """Return True if the page is signed with a name that is also at another place."""
+        return any(
+            match.start() != start and self._is_signature(*match.span())
+            for match in re.finditer(re.escape(self._text[start:end]), self._text)
+        )
 
     def _list_edge_lines(self) -> list[tuple[int, int]]:
         """List spans of the page's first and last lines, and of cells inside these lines."""

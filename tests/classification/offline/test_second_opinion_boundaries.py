@@ -111,6 +111,33 @@ def weigh(subject: str, *texts: str) -> float:
 
 
 @pytest.mark.parametrize(
+    ("counts", "weight"),
+    [
+        (("Page 1 of 2", "Page 2 of 2"), 3),
+        (("", "Page 2 of 2"), 2),
+        (("Page 1 of 1",), 2),
+        (("Page 1 of 3", "Page 2 of 3"), 0),
+    ],
+)
+def test_a_document_ends_with_its_last_counted_page(counts: tuple[str, ...], weight: float) -> None:
+    assert weigh("comes after page", *(f"{SUGARS}\n{count}" for count in counts), SALTS) == weight
+
+
+@pytest.mark.parametrize(
+    ("last_line", "weight"),
+    [
+        ("E. Roth-Obi CPNP", 1),
+        ("V. Grieve MD, 4/11/2024 1512", 1),
+        ("Dr. P. Danvers, FRCP", 1),
+        ("She was seen with E. Roth MD", 0),
+        ("REFERRAL TO CARDIOLOGY", 0),
+    ],
+)
+def test_a_name_with_a_degree_is_a_signature(last_line: str, weight: float) -> None:
+    assert weigh("signature", f"{SUGARS}\n{last_line}", SALTS) == weight
+
+
+@pytest.mark.parametrize(
     ("before", "after", "weight"),
     [
         ("Accession: S24-1111", "Accession: S24-2222", 3),

@@ -40,6 +40,10 @@ def build_bundle(*texts: str) -> DocumentBundle:
         (["Case report. A man of 50 had a nodule.\nDiscussion. Rare.", "References\n1. Somebody, 2011."], "has the parts of an article"),
         (["Of 1,310 consecutive patients 14 (1.1%) had a second tumour (p = 0.03)."], "counts many patients or samples"),
         (["We describe 12 of 46 sarcomas with a fusion. All tumours were stable."], "counts many patients or samples"),
+        (["Laboratory handbook, revision 7\n4.1 Staff must mark each block in pencil.\n4.2 Blocks older than two days are not "
+          "allowed."], "sets rules for many"),
+        (["Liver: [normal/{size} cm lesion] Spleen: [normal/large]\n" + "Node ____ measures *** mm at level [ ].\n" * 3],
+         "is a form that was hardly filled in"),
         (["Scribe 2 of 2", *["Patient feels well today. Chest is quite clear. Return in a year. " * 3] * 2], "repeats the same sentences"),
         (["Sections show skin. No tumour is seen. All margins are clear. " * 4], "repeats the same sentences"),
     ],
@@ -59,6 +63,8 @@ def test_nobodys_record_is_told(pages: list[str], sign: str) -> None:
         f"To: Dr. Sample\nFrom: Dr. Example\nDate: 3 May 2024\nRe: Ruth Example\n\nThank you for asking me to see her.\n{REPORT}",
         'She says "my mother had the same thing on her nose and nobody cared" and asks for an early date.',
         f"{PATIENT}{REPORT}\nCOMMENT: in 1,204 consecutive patients the median time was 9 months (p = 0.02).",
+        f"{PATIENT}{REPORT}\n3.2 Section 4 patients must not drive, which is not allowed.",
+        REPORT + "".join(f"\n{part}: [x] clear [ ] near [ ] involved" for part in ("Medial", "Lateral", "Deep", "Upper", "Lower", "Ink")),
         f"{PATIENT}Background: palpitations.\nMethods: 24-hour recording.\nReferences\n1. Guideline 2020.\n{REPORT}",
         "\n".join(f"{part}. COLON, BIOPSY: Benign mucosa. No dysplasia is seen. Site {part} measures {number} mm, pale, soft."
                   for number, part in enumerate("ABCDEF")),
