@@ -21,6 +21,8 @@ _KEPT_WORDS = {
 #: A result in a sentence ends here; in a row of a table, its words are those of the whole row.
 _RESULT_END = re.compile(r"[;,]\s|\.(?:\s|$)|\s[(\[]")
 _BRACKETS = re.compile(r"\([^()]*\)")
+#: A cell of words in a result's place, as in the column of ranges: "not established".
+_PHRASE_CELL = re.compile(r"^[^\W\d]+(?: [^\W\d]+)+$", re.MULTILINE)
 #: The number of a limit with its unit: "36%".
 _NUMBER_BEFORE_UNIT = re.compile(r"^[<>]?[\d.,]+(?=[^\d.,])")
 
@@ -54,9 +56,11 @@ def _list_kept_words(name: str, value: FieldValue) -> list[str]:
     pattern, raw, quote = _KEPT_WORDS.get(field), value.raw or "", value.quote or ""
     if field != "labValues":
         return pattern.findall(_BRACKETS.sub(" ", raw)) if pattern else []
-    if "\t" in quote:
-        # A word behind a result in words is the usual result.
-        quote = quote if re.search(r"\d", value.value or "") else quote[: quote.find(raw)]
+    if "\t" in quote and re.search(r"\d", value.value or ""):
+        for phrase in _PHRASE_CELL.findall(raw):
+            quote = quote.replace(phrase, "")
+    elif "\t" in quote:
+        quote = quote[: quote.find(raw)]  # a word behind a result in words is the usual result
     else:
         start = max(0, quote.find(raw.split("\n")[0], max(0, quote.find(item))))
         quote = _RESULT_END.split(quote[start:], maxsplit=1)[0]

@@ -38,6 +38,7 @@ def test_a_result_without_a_word_of_its_row_is_doubted(raw: str, value: str, quo
         ("2.4", "2.4", "AMENDED. Platelets 2.4 (corrected; first issued as 4.2); Quick 32 %"),
         ("8", "8 g/L", "Early report: Platelets 8 g/L. Repeat in a week"),
         ("Large", "Large", "Platelets\tLarge\tA\tNegative"),
+        ("58.2\n%\nnot established", "58.2 %", "Platelets\t58.2\t\tnot established\t%"),
         ("4.1", "4.1 g/L", "Platelets\t4.1\tg/L\t3.9\t4.4"),
     ],
 )
