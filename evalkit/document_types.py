@@ -257,18 +257,15 @@ def parse_own_types(content: bytes, path: str) -> dict[str, DocumentTypeRecord]:
     return records
 
 
-def find_unknown_type_name(error: ValidationError) -> str | None:
-    """Return the name in place of a document type that is not in force.
-
-    None if nothing of that kind is wrong, or if no type can have this name.
-    """
+def has_unknown_type_name(error: ValidationError) -> bool:
+    """Return True if a name that a type may have is in place of a document type."""
     for details in error.errors(include_url=False):
         name, expected = details["input"], details.get("ctx", {}).get("expected", "")
         if details["type"] == "enum" and isinstance(name, str) and repr(DocumentType.OTHER.value) in expected:
             with suppress(ValueError):
                 _require_free_name(name, {})
-                return name
-    return None
+                return True
+    return False
 
 
 def _require_free_name(name: str, records: Mapping[str, DocumentTypeRecord]) -> None:

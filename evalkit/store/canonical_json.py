@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from evalkit.document_types import find_unknown_type_name
+from evalkit.document_types import has_unknown_type_name
 from evalkit.errors import StoreError
 
 
@@ -46,16 +46,17 @@ def parse_stored_record(
 ) -> StoredModel:
     """Validate a file's JSON as a record; StoreError with ``remedy`` if it is invalid.
 
-    If it names a document type that is not in force, the error says which.
+    If it names a document type that is not in force, the error says so, but not which: in a damaged file the name may be a
+    patient's.
     """
     try:
         return record_type.model_validate(stored_json)
     except ValidationError as error:
-        if type_name := find_unknown_type_name(error):
+        if has_unknown_type_name(error):
             raise StoreError(
-                f"{file_name} names the document type {type_name}, which is not in force",
+                f"{file_name} names a document type that is not in force",
                 code="TYPES-MISSING",
-                remedy="Put its table back into the types file, name that with the setting types_file, and run again.",
+                remedy="Put the type's table back into the types file, name that with the setting types_file, and run again.",
             ) from None
         # Without the cause: pydantic's message would quote the patient's document.
         raise StoreError(
