@@ -68,5 +68,5 @@ def _list_kept_words(name: str, value: FieldValue) -> list[str]:
 
 
 def _squeeze(text: str) -> str:
-    """Keep letters, digits and signs; a power of ten has one spelling, as x10E3 and x10^3."""
+    """Keep letters, digits and signs; spell a power of ten in one way."""
     return re.sub(r"(?<=10)[e*]+(?=\d)|[^\w%*#]", "", text.lower().replace("µ", "u").replace("μ", "u"))

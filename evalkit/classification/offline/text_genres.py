@@ -1,4 +1,4 @@
-"""Texts that are nobody's record: mails, articles, series, rules, blank forms, repeated sentences.
+"""Genres of text that are nobody's record: mails, articles, rules, blank forms.
 
 A mail that quotes a report has the report's words, and an article has those of many reports, so that words alone call
 them a report. Contract ruling 20 b; the genres are the rows of ``text_genres.toml``.
@@ -93,7 +93,7 @@ def _quote_match(description: str, page: Page, match: re.Match[str]) -> GenreMat
 def _iter_first_matches(
     genre: TextGenre, pages: Sequence[Page], texts: Sequence[str]
 ) -> Iterator[tuple[Page, re.Match[str]]]:
-    """Yield the first match of each of a genre's patterns in the pages' texts, with its page."""
+    """Yield the first match of each of a genre's patterns, with its page."""
     ends, characters_left = [], genre.within_characters
     for text in texts:
         ends.append(min(len(text), characters_left))

@@ -66,7 +66,7 @@ class FilePerson:
         return {page.page_num for page in self.pages}
 
     def list_telling_pages(self, start_page: int, end_page: int) -> list[PagePatientIdentity]:
-        """List this person's pages from ``start_page`` to ``end_page`` by whose facts they are this person's.
+        """List those of this person's pages in a range that show by facts whose they are.
 
         Not pages with a number alone that no other of this person's pages has: they are here only because they are near.
         """
@@ -275,7 +275,10 @@ def _count_net_agreement(comparison: PersonComparison) -> int:
 def _rank_persons(
     persons: Sequence[FilePerson], identity: PagePatientIdentity
 ) -> Iterator[tuple[int, int, FilePerson]]:
-    """Yield for each person how many facts agree, at least 0, and how near a page is; earlier pages are nearer."""
+    """Yield for each person how many facts agree, and how near a page is.
+
+    Facts count at least 0; earlier pages are nearer.
+    """
     for person in persons:
         distances = [identity.page_num - page.page_num for page in person.pages]
         nearness = max(-distance if distance > 0 else distance - 10_000 for distance in distances)
