@@ -262,12 +262,17 @@ def read_chain(files: RecordedFiles) -> ChainState:
             state.faults.append((name, "the link before it was recorded with another SHA-256"))
         if link.is_adopted:
             state.adopted_count += len(link.files)
-        if (opened_at := max(link.writers.values(), default="")) != state.run_opened_at:
-            state.run_link_number = number if opened_at else 0
+        if (runs := find_runs(link)) != (find_runs(state.newest.link) if state.newest else set()):
+            state.run_link_number = number if runs else 0  # by their ids: two runs may begin at the same moment
         state.salt = state.salt or bytes.fromhex(link.salt or "")
         state.entries.update({hashed_name: (digest, number) for hashed_name, digest in link.files.items()})
         state.newest = numbered
     return state
+
+
+def find_runs(link: ChangeLink) -> set[str]:
+    """Return the ids of the runs that have not finished."""
+    return {writer for writer, run_opened_at in link.writers.items() if run_opened_at}
 
 
 def find_newest_number(files: RecordedFiles) -> int:

@@ -230,6 +230,13 @@ def test_a_full_disk_at_the_end_of_a_change_loses_nothing(tmp_path: Path, monkey
     assert (comparison.faults, comparison.unrecorded, comparison.recorded_count) == ([], {}, 3)
 
 
+def test_runs_that_begin_at_the_same_moment_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_chain, "format_zulu_now", lambda: "2026-11-29T00:00:00.000Z")  # a coarse clock
+    for turn in range(2):
+        work(tmp_path, "killed run", [RESULT], turn)
+    assert compare(tmp_path).faults == []
+
+
 def test_writers_at_the_same_time_share_the_chain(output_location: Path | str) -> None:
     writer_count, barrier = 4, Barrier(4)
     anywhere = open_folder(output_location)
