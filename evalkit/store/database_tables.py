@@ -72,8 +72,8 @@ _ALL_FACETS_SQL = f" || '{FACET_SEPARATOR}' || ".join(
     (_SEVERITY_SQL, _TYPE_SQL, _AGENTS_SQL, *(f"coalesce({name}, '')" for name in ("review_reason", "source", "kind")))
 )
 
-#: Condition of SQLite's partial index, which SQLite uses only for queries with exactly this text. Pages with filters do
-#: not use it: SQLite would follow the sorted index and look up each case's row, which takes longer than sorting.
+#: Condition of SQLite's partial indexes, which SQLite uses only for queries with exactly this text. Pages with filters
+#: need an index that has the filters: looking up each case's row takes SQLite longer than sorting.
 UNFINISHED_CONDITION = sa.text("standing < 3")
 
 cases = sa.Table(
@@ -130,7 +130,7 @@ cases = sa.Table(
     sa.Index(
         "ix_cases_errors",
         *("standing", sa.desc("errors_per_minute"), sa.desc("blocker"), sa.desc("major"), sa.desc("minor")),
-        *("case_id", "task"),
+        *("case_id", "task", *FACET_COLUMNS.values(), "created_at", "folded_name", "folded_id"),
         sqlite_where=UNFINISHED_CONDITION,
     ),
     # The audits and samples that wait: what is needed to count them, and to find the oldest ones.
