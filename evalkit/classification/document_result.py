@@ -13,6 +13,7 @@ from evalkit.classification.patient_keys import KeyedClassification
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord
 from evalkit.core.timings import Times
+from evalkit.documents.file_properties import FileProperties
 from evalkit.issue import Issue
 from evalkit.llm.ledger import sum_usages
 from evalkit.llm.model import Usage
@@ -111,6 +112,8 @@ class DocumentResult(StrictRecord):
     model: str
     reader: str
     versions: dict[str, Any]
+    properties: FileProperties | None = Field(default=None, exclude_if=not_)
+    """What the file's pages say of it as a whole; None if an older version wrote the result."""
     times: Times
     """Times of processing; no other field depends on the clock."""
 

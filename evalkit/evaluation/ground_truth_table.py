@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalkit.core.data_frames import build_frame
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
-from evalkit.documents.identity.file_persons import count_pages_of_other_persons, group_stored_pages_by_person
+from evalkit.documents.identity.file_persons import (
+    count_pages_of_other_persons,
+    group_pages_by_person,
+    read_page_facts,
+)
 from evalkit.errors import StoreError, UsageError
 from evalkit.evaluation.fhir.bundle_reader import BUNDLES_FOLDER, read_bundle_export
 from evalkit.pipeline.sample_draws import read_probability_by_eligible_doc_id
@@ -315,7 +319,7 @@ def _attach_bundle_facts(
     if isinstance(sha256, str) and isinstance(page_count, int):
         truth = GroundTruthDocument(record, sha256, page_count)
         with suppress(LookupError, TypeError, ValueError):
-            persons = group_stored_pages_by_person(stored_bundle)
+            persons = group_pages_by_person(read_page_facts(stored_bundle))
             truth = replace(truth, patients_in_file=len(persons), pages_of_others=count_pages_of_other_persons(persons))
         return truth
     collected_problems.append(

@@ -21,14 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from evalkit.classification.page_risks import combine_page_risks, compute_page_risks
 from evalkit.core.data_frames import TEXT, build_frame
+from evalkit.core.gc_pause import pause_gc
 from evalkit.core.grouping import group_pairs
 from evalkit.document_types import list_type_names
-from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
-from evalkit.documents.identity.file_persons import (
-    count_pages_of_other_persons,
-    group_stored_pages_by_person,
-)
+from evalkit.documents.file_properties import FileProperties, describe_file
+from evalkit.documents.identity.file_persons import read_page_facts
 from evalkit.documents.mupdf import MAX_PAGES
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
@@ -430,10 +428,11 @@ def read_folder_study(
             )
     reader = _StudyReader(output_folder, dict(foreign_types or {}))
     reader.load_label_files(truth, production)
-    documents, replaced_documents = (
-        [*map(reader.read_document_or_report_problem, reader.iterate_doc_ids(replaced=replaced))]
-        for replaced in (False, True)
-    )
+    with pause_gc():  # which would look at all documents read so far again and again
+        documents, replaced_documents = (
+            [*map(reader.read_document_or_report_problem, reader.iterate_doc_ids(replaced=replaced))]
+            for replaced in (False, True)
+        )
     reader.warn_about_unmatched_labels(documents)
     attention_checks = tuple(read_attention_check_outcomes(reader.output_folder, reader.problems))
     sources = {document.stratum.source for document in (*documents, *replaced_documents) if document.stratum}
@@ -739,7 +738,7 @@ class _StudyReader:
             if is_accepted
             else _parse_number(plan.get("shown_whole_probability", 1.0))
         )
-        properties = self._read_bundle_properties(doc_id)
+        properties = self._read_properties(doc_id, result)
         page_ranges = (
             [(first_page, last_page) for first_page, last_page, _ in agent_labels.segments] if agent_labels else []
         )
@@ -753,7 +752,7 @@ class _StudyReader:
         page_risks = tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0))
         return DocumentRecord(
             doc_id=doc_id,
-            **properties,
+            **dict(properties),
             sha256=result["sha256"],
             filename=filename,
             truth_status="reviewed" if truth else _determine_truth_status(packet, reviews, is_accepted=is_accepted),
@@ -789,7 +788,7 @@ class _StudyReader:
             risk=combine_page_risks(page_risks, page_ranges),
             stratum=build_stratum_key(
                 document_type=agent_labels.dominant_type if agent_labels else None,
-                source=properties.get("source_folder", ""),
+                source=properties.source_folder,
                 reader=_require_type(result["reader"], str),
                 model=_require_type(result["model"], str),
                 versions=result["versions"],
@@ -805,27 +804,15 @@ class _StudyReader:
             versions=_flatten_versions(json.dumps({"model": result["model"]} | result["versions"])),
         )
 
-    def _read_bundle_properties(self, doc_id: str) -> dict[str, Any]:
-        """Read source, sender, language, form and patients; empty if damaged."""
+    def _read_properties(self, doc_id: str, result: Mapping[str, Any]) -> FileProperties:
+        """Read what the result says of the file, or else the bundle; nothing is known if that is damaged."""
+        if "properties" in result:
+            return FileProperties.model_validate(result["properties"])
         try:
             bundle = self.output_folder.read_json(bundle_file_name(doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION)
-            persons = group_stored_pages_by_person(bundle)
-            return {
-                "source_folder": get_source_folder(Path(bundle["file_path"])).name,
-                "sender": _find_commonest(
-                    identifier.get("issuer") for page in bundle["pages"] for identifier in page["identifiers"]
-                ),
-                "language": _find_commonest(page.get("language") for page in bundle["pages"]),
-                "page_form": " and ".join(
-                    sorted(
-                        {_FORM_BY_STATUS.get(page["status"], "scan") for page in bundle["pages"]} - {""}, reverse=True
-                    )
-                ),
-                "patients_in_file": len(persons),
-                "pages_of_others": count_pages_of_other_persons(persons),
-            }
+            return describe_file(bundle["file_path"], read_page_facts(bundle))
         except (EvalkitError, LookupError, TypeError, ValueError, AttributeError):  # the answer needs no bundle
-            return {}
+            return FileProperties()
 
     def _read_if_present(self, name: str, names: AbstractSet[str]) -> dict[str, Any] | None:
         return self._read_json(name) if name in names else None
@@ -905,14 +892,6 @@ class _StudyReader:
 
 
 #: Form of a page by its ``PageStatus``; a blank page has none, and any other is a picture.
-_FORM_BY_STATUS = {"text": "text", "blank": ""}
-
-
-def _find_commonest(names: Iterable[str | None]) -> str:
-    """Return the commonest name, of equals the first; empty if there is none."""
-    return next((name for name, _ in Counter(filter(None, names)).most_common(1)), "")
-
-
 def _group_probability(probability: float | None) -> int | None:
     """Return a number that is equal for probabilities within a factor of about 1.4."""
     return round(2 * math.log2(probability)) if probability else None

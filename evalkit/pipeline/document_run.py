@@ -26,6 +26,7 @@ from evalkit.core.log_events import log_event
 from evalkit.core.timings import FAILED_STEP, Times
 from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.file_properties import describe_file
 from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import DocumentError, EvalkitError, ExecutorError, RunStopped, StoreError
 from evalkit.llm.model import Usage
@@ -149,6 +150,7 @@ def create_result(
         reader=bundle.reader,
         versions=collect_versions(settings.traps_file, settings.verifiers, settings.prompts_folder)
         | ({"models": settings.models.model_name_by_role} if settings.models.model_name_by_role else {}),
+        properties=describe_file(bundle.file_path, bundle.pages),
         times=times,
     )
 

@@ -4,7 +4,9 @@ Documents of one type, from one source folder, read by one reader and answered b
 model, prompt or table is a new stratum, so that no proof about the old one is carried over.
 """
 
+import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from evalkit.store import hash_canonical_json
@@ -61,6 +63,10 @@ def build_stratum_key(
     *, document_type: str | None, source: str, reader: str, model: str, versions: Mapping[str, Any]
 ) -> StratumKey:
     """Build the stratum of a document from the fields of its stored result."""
-    return StratumKey(
-        document_type or "cannot tell", source, reader, model, hash_canonical_json(dict(versions))[:_VERSION_DIGITS]
-    )
+    version = _hash_versions(json.dumps(dict(versions)))
+    return StratumKey(document_type or "cannot tell", source, reader, model, version)
+
+
+@lru_cache(maxsize=64)  # most documents of a run share their versions
+def _hash_versions(versions_json: str) -> str:
+    return hash_canonical_json(json.loads(versions_json))[:_VERSION_DIGITS]

@@ -14,6 +14,7 @@ from rich.table import Table
 
 import evalkit
 from evalkit.evaluation.sampling import draw_and_queue_sample
+from evalkit.review.index_rebuild import reindex
 from evalkit.samples import write_demo_folder
 from evalkit.samples.simulated_experts import simulate_and_submit_reviews
 from evalkit.store import (
@@ -70,29 +71,28 @@ def make_reviewed_folder(folder: Path) -> Path:
 
 
 def multiply(output: Path, to: Path, *, with_bundles: bool = False) -> None:
-    """The same documents under other names, until there are ``RECORDS`` of them."""
+    """The same documents under other names, until there are ``RECORDS`` of them, and their index."""
     files = open_folder(output)
     names = [Path(name).stem for name in files.list_json_files(RESULTS_FOLDER)]
-    for copy in range(RECORDS // len(names) + 1):
-        for doc_id in names:
-            if copy * len(names) + names.index(doc_id) >= RECORDS:
-                return
-            for name in [*_files_of(files, doc_id), *([bundle_file_name(doc_id)] if with_bundles else [])]:
-                _write(to / name.replace(doc_id, f"{doc_id}_{copy}"), files.read_json(name), doc_id, copy)
+    for number in range(RECORDS):
+        copy, place = divmod(number, len(names))
+        doc_id = names[place]
+        for name in [*_files_of(files, doc_id), *([bundle_file_name(doc_id)] if with_bundles else [])]:
+            _write(to / name.replace(doc_id, f"{doc_id}_{copy}"), files.read_json(name), doc_id, copy)
+    reindex(open_folder(to))
 
 
 def _files_of(files: OutputFolder, doc_id: str) -> Iterator[str]:
     yield f"{RESULTS_FOLDER}/{doc_id}.json"
-    for name in (f"{PACKETS_FOLDER}/sme_packet_{doc_id}.json", f"{GROUND_TRUTH_FOLDER}/gt_{doc_id}.json"):
-        if files.has_file(name):
-            yield name
-    for ending in ("", ".second", ".adjudication"):
-        yield from files.list_json_files(f"{REVIEWS_FOLDER}/{doc_id}{ending}")
+    cases = [doc_id, f"{doc_id}.second", f"{doc_id}.adjudication"]
+    packets = [f"{PACKETS_FOLDER}/sme_packet_{case_id}.json" for case_id in cases]
+    yield from filter(files.has_file, [*packets, f"{GROUND_TRUTH_FOLDER}/gt_{doc_id}.json"])
+    for case_id in cases:
+        yield from files.list_json_files(f"{REVIEWS_FOLDER}/{case_id}")
 
 
 def _write(path: Path, record: dict, doc_id: str, copy: int) -> None:
-    if "doc_id" in record:
-        record |= {"doc_id": f"{doc_id}_{copy}"}
+    record |= {key: record[key].replace(doc_id, f"{doc_id}_{copy}") for key in ("doc_id", "case_id") if key in record}
     if "sha256" in record:
         record |= {"sha256": f"{copy:08x}{record['sha256'][8:]}"}
     path.parent.mkdir(parents=True, exist_ok=True)

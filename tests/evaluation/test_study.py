@@ -66,6 +66,30 @@ def test_a_document_whose_file_was_exchanged_stands_apart(output: Path) -> None:
     assert {one.doc_id for one in after.documents_ever} == {one.doc_id for one in before.documents}
 
 
+def test_the_result_describes_the_file_as_its_bundle_does(output: Path) -> None:
+    def describe(study: Study) -> dict:
+        names = ("source_folder", "sender", "language", "page_form", "patients_in_file", "pages_of_others")
+        return {one.doc_id: {name: getattr(one, name) for name in names} for one in study.documents}
+
+    stored = describe(read_study(output))
+    assert stored["quest_genomic"] == {
+        "source_folder": "samples",
+        "sender": "",
+        "language": "en",
+        "page_form": "text",
+        "patients_in_file": 1,
+        "pages_of_others": 0,
+    }
+    assert any(one["sender"] for one in stored.values())
+    for path in (output / "results").iterdir():  # as an older version wrote it
+        result = json.loads(path.read_text())
+        del result["properties"]
+        path.write_text(json.dumps(result))
+    assert describe(read_study(output)) == stored
+    shutil.rmtree(output / "document_bundles")
+    assert {tuple(one.values()) for one in describe(read_study(output)).values()} == {("", "", "", "", None, None)}
+
+
 def test_reviews_are_the_truth_and_simulations_are_marked(output: Path) -> None:
     with_person = SMEReviewHelper(output, "dr_lee")
     with_person.save_review(

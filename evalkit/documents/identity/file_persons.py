@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import Identifier, Page, PageStatus
@@ -124,20 +124,23 @@ class FilePerson:
         }.values()
 
 
-def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:
+class PageFacts(NamedTuple):
+    """What a stored page states about its patient, and how it was read."""
+
+    page_num: int
+    status: PageStatus
+    language: str | None
+    identifiers: tuple[Identifier, ...]
+
+
+def get_page_patient_identity(page: Page | PageFacts) -> PagePatientIdentity | None:
     """Return the facts that a page states about its patient.
 
     None if the page states none, or only sex and age.
     """
-    return _build_page_identity(page.page_num, page.status, page.identifiers)
-
-
-def _build_page_identity(
-    page_num: int, status: PageStatus, identifiers: Iterable[Identifier]
-) -> PagePatientIdentity | None:
-    personal = tuple(identifier for identifier in identifiers if identifier.kind != "report_date")
+    personal = tuple(identifier for identifier in page.identifiers if identifier.kind != "report_date")
     is_named = any(identifier.kind not in ("sex", "age") for identifier in personal)
-    return PagePatientIdentity(page_num, personal, status is PageStatus.OCR) if is_named else None
+    return PagePatientIdentity(page.page_num, personal, page.status is PageStatus.OCR) if is_named else None
 
 
 def find_page_range_owner(persons: Iterable[FilePerson], start_page: int, end_page: int) -> FilePerson | None:
@@ -158,17 +161,14 @@ def compare_page_patients(left: PagePatientIdentity, right: PagePatientIdentity)
     return compare_persons(left.identifiers, right.identifiers, is_ocr_text=left.is_ocr_text or right.is_ocr_text)
 
 
-def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
+def group_pages_by_person(pages: Iterable[Page | PageFacts]) -> list[FilePerson]:
     """Group pages with patient facts by person, in the order of first appearance.
 
     Only pages that identify their patient without other pages start groups (if there is no such page, all do). Every
     other page joins the group with which most of its facts agree, the nearest one if several do. Without such a group, it
     starts one if its full name is unlike all others; else it joins the group of the nearest page before it (or else behind it).
     """
-    return _group_identities(map(get_page_patient_identity, pages))
-
-
-def _group_identities(page_identities: Iterable[PagePatientIdentity | None]) -> list[FilePerson]:
+    page_identities = map(get_page_patient_identity, pages)
     identities = _fill_in_missing_issuers([identity for identity in page_identities if identity])
     strong_pages = [identity for identity in identities if identity.is_strong]
     persons: list[FilePerson] = []
@@ -236,17 +236,20 @@ def count_pages_of_other_persons(persons: Sequence[FilePerson]) -> int:
     return sum(page_counts) - max(page_counts, default=0)
 
 
-def group_stored_pages_by_person(stored_bundle: Mapping[str, Any]) -> list[FilePerson]:
-    """Group a stored bundle's pages by person, reading only the patient facts.
+def read_page_facts(stored_bundle: Mapping[str, Any]) -> list[PageFacts]:
+    """Read the facts of a stored bundle's pages, and nothing else of them.
 
     LookupError or ValueError if the bundle is damaged.
     """
-    return _group_identities(
-        _build_page_identity(
-            page["page_num"], PageStatus(page["status"]), map(Identifier.model_validate, page["identifiers"])
+    return [
+        PageFacts(
+            page["page_num"],
+            PageStatus(page["status"]),
+            page.get("language"),
+            tuple(map(Identifier.model_validate, page["identifiers"])),
         )
         for page in stored_bundle["pages"]
-    )
+    ]
 
 
 def _find_same_or_likeliest_person(persons: Sequence[FilePerson], identity: PagePatientIdentity) -> FilePerson | None:

@@ -9,7 +9,7 @@ from typing import Literal
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.patient_keys import list_person_keys, load_or_create_patient_salt
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
-from evalkit.documents.identity.file_persons import group_stored_pages_by_person
+from evalkit.documents.identity.file_persons import group_pages_by_person, read_page_facts
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.pipeline.document_discovery import DiscoveredDocuments
 from evalkit.pipeline.purge.folder_contents import FolderContents, read_json_or_empty
@@ -94,7 +94,7 @@ def _iterate_person_key_sets(output_folder: OutputFolder, doc_id: str, salt: byt
         name = bundle_file_name(doc_id)
         stored_bundle = output_folder.read_json(name, max_schema_version=BUNDLE_SCHEMA_VERSION)
         try:
-            persons = group_stored_pages_by_person(stored_bundle)
+            persons = group_pages_by_person(read_page_facts(stored_bundle))
         except (LookupError, TypeError, ValueError):  # without the cause: it would quote the patient's document
             raise StoreError(
                 f"{name} cannot be read, so its patient is unknown",

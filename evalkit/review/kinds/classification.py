@@ -27,7 +27,7 @@ from evalkit.classification.schema import (
 )
 from evalkit.core.wording import format_page_numbers, format_page_ranges
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION, DocumentBundle
-from evalkit.documents.identity.file_persons import group_stored_pages_by_person
+from evalkit.documents.identity.file_persons import group_pages_by_person, read_page_facts
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused
 from evalkit.issue import Issue, IssueSeverity, sort_by_severity
 from evalkit.review.case import (
@@ -918,7 +918,9 @@ class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification])
                 bundle_file_name(packet.doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION
             )
             patients = compute_patient_keys_by_page_range(
-                classification, group_stored_pages_by_person(stored_bundle), load_or_create_patient_salt(output_folder)
+                classification,
+                group_pages_by_person(read_page_facts(stored_bundle)),
+                load_or_create_patient_salt(output_folder),
             )
         except (EvalkitError, LookupError, TypeError, ValueError):
             return record
