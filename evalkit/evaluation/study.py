@@ -717,7 +717,8 @@ class _StudyReader:
 
     def _build_document(self, doc_id: str, filename: str, result: Mapping[str, Any]) -> DocumentRecord:
         if "error" in result:
-            return self._create_unreadable_document(doc_id, filename, result.get("sha256"), result["error"]["code"])
+            sha256 = _require_type(result.get("sha256"), str, _NONE_TYPE)
+            return self._create_unreadable_document(doc_id, filename, sha256, result["error"]["code"])
         gold_row = self._find_label_row_or_warn(self._gold_rows, doc_id, filename)
         packet = self._read_if_present(packet_file_name(doc_id), self._packet_names)
         reviews = list(self._iterate_reviews(doc_id))
@@ -753,12 +754,12 @@ class _StudyReader:
         return DocumentRecord(
             doc_id=doc_id,
             **dict(properties),
-            sha256=result["sha256"],
+            sha256=_require_type(result["sha256"], str),
             filename=filename,
             truth_status="reviewed" if truth else _determine_truth_status(packet, reviews, is_accepted=is_accepted),
-            decision=result["decision"],
-            decision_rule=result["decision_rule"],
-            decision_reason=result["decision_reason"],
+            decision=_require_type(result["decision"], str),
+            decision_rule=_require_type(result["decision_rule"], str),
+            decision_reason=_require_type(result["decision_reason"], str),
             page_count=page_count,
             agent_labels=agent_labels,
             production_labels=self._parse_production_labels_or_warn(
@@ -793,8 +794,8 @@ class _StudyReader:
                 model=_require_type(result["model"], str),
                 versions=result["versions"],
             ),
-            run_started_at=result["times"].get("run_started_at", ""),
-            decided_at=result["times"].get("finished_at", ""),
+            run_started_at=_require_type(result["times"].get("run_started_at", ""), str),
+            decided_at=_require_type(result["times"].get("finished_at", ""), str),
             evidence_quality_score=_parse_number(result["evidence_quality_score"]),
             grounded_ratio=_parse_number(result["grounded_ratio"]),
             call_count=_require_type(usage["calls"], int),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -20,7 +21,7 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.core.process_pool import create_process_pool
 from evalkit.core.wording import format_count
-from evalkit.errors import StoreError
+from evalkit.errors import EvalkitError, StoreError
 from evalkit.review.attention_checks import map_check_case_ids_by_doc_id
 from evalkit.review.claiming import recompute_and_save_case_status
 from evalkit.review.loaders import read_result, read_source_file_path
@@ -39,6 +40,7 @@ from evalkit.review.queue import (
 from evalkit.review.write_lock import get_write_lock_key, hold_case_write_lock
 from evalkit.store import (
     PACKETS_FOLDER,
+    PURGE_INTENT_FILE,
     RESULTS_FOLDER,
     REVIEWS_FOLDER,
     SQLITE_FILE,
@@ -129,12 +131,14 @@ class IndexDifferences:
                 code="STORE-FOREIGN",
                 remedy=f"Restore the folder's own database from a backup. If there is none, move {SQLITE_FILE} out of the output folder: the next command writes a new one from the files.",
             )
+        lost_cases = (indexed_cases | (escalated_ids & result_ids)) - packet_ids
+        lost_cases |= {name for name in reviewed_ids - packet_ids if has_review(review_file_name(name, 1))}
+        being_purged = _list_ids_being_purged(output_folder)  # nothing of these is to be restored
         return cls(
             unindexed_cases=frozenset(packet_ids - indexed_cases),
-            lost_cases=frozenset((indexed_cases | (escalated_ids & result_ids)) - packet_ids)
-            | {name for name in reviewed_ids - packet_ids if has_review(review_file_name(name, 1))},
+            lost_cases=frozenset(lost_cases - being_purged),
             unindexed_results=frozenset(result_ids - decision_by_doc_id.keys()),
-            lost_results=frozenset(decision_by_doc_id.keys() - result_ids),
+            lost_results=frozenset(decision_by_doc_id.keys() - result_ids - being_purged),
             unindexed_reviews=frozenset(
                 case_id
                 for case_id in reviewed_ids
@@ -143,7 +147,8 @@ class IndexDifferences:
             lost_reviews=frozenset(
                 case_id
                 for case_id, revision in head_by_case.items()
-                if case_id != CHANGES_HEAD_ID and not has_review(review_file_name(case_id, revision))
+                if case_id not in (CHANGES_HEAD_ID, *being_purged)
+                and not has_review(review_file_name(case_id, revision))
             ),
             is_index_empty=is_empty,
         )
@@ -185,6 +190,18 @@ class IndexDifferences:
         if is_missing:
             return f"{SQLITE_FILE} is missing: {text}. Run `evalkit reindex` to write a new one"
         return text if is_stored or not self.count_correctable() else text + _REINDEX_WRITES
+
+
+def _list_ids_being_purged(output_folder: OutputFolder) -> set[str]:
+    """List the document and the cases of an unfinished purge; none if its file is damaged."""
+    try:
+        intent = output_folder.read_json(PURGE_INTENT_FILE, max_schema_version=sys.maxsize)  # only names are read
+    except EvalkitError:
+        return set()
+    cases = intent.get("cases")
+    return {
+        name for name in (intent.get("doc_id"), *(cases if isinstance(cases, list) else ())) if isinstance(name, str)
+    }
 
 
 _REINDEX_WRITES = ". The database was left as it is: `evalkit reindex` writes the index"
@@ -230,6 +247,8 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
             unreadable_count = len(remaining.unindexed_cases) + len(remaining.unindexed_results)
             is_missing = is_sqlite_missing(output_folder)
             log.warning("%s", differences.describe(unreadable_count, is_stored=not read_only, is_missing=is_missing))
+        if output_folder.has_file(PURGE_INTENT_FILE):
+            log.warning("a purge is unfinished: `evalkit purge` without a name finishes it")
         if read_only:
             index.refuse_changes()
     except BaseException:

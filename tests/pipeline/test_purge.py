@@ -46,7 +46,7 @@ from evalkit.pipeline.purge import (
 )
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_probability_by_eligible_doc_id
 from evalkit.pipeline.supplied_labels import merge_stored_production_labels, read_stored_production_labels
-from evalkit.review import ReviewSession, SMEReviewHelper
+from evalkit.review import ReviewSession, SMEReviewHelper, index_rebuild
 from evalkit.review.case_files import withdraw_packet_unless_frozen
 from evalkit.review.index_rebuild import reindex
 from evalkit.review.write_lock import hold_case_write_lock
@@ -354,6 +354,22 @@ def test_case_added_after_a_killed_purge_is_purged_too(output: Path, monkeypatch
     assert not list((output / "sme_packets").glob(f"*{OTHER}*"))
     purge(open_folder(output), [], purged_at=LATER)
     assert remembering(output, {OTHER.encode(), b"unpurgeable"}) == {}
+
+
+def test_nothing_is_to_be_restored_that_a_killed_purge_removed(
+    output: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("evalkit.store.OutputIndex.delete_document_rows", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            purge(open_folder(output), [OTHER], purged_at=LATER)
+    assert not (output / f"sme_packets/sme_packet_{OTHER}.json").exists()
+    index = index_rebuild.open_index(open_folder(output))
+    assert (index.lost_case_ids, OTHER in index.map_decisions_by_doc_id()) == (set(), True)
+    index.close()
+    assert caplog.messages == ["a purge is unfinished: `evalkit purge` without a name finishes it"]
+    purge(open_folder(output), [], purged_at=LATER)
+    assert remembering(output, {OTHER.encode()}) == {}
 
 
 def test_drafts_of_withdrawn_second_opinions_are_purged(output: Path) -> None:
