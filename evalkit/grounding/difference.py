@@ -16,6 +16,7 @@ from rapidfuzz.distance import Editop, Levenshtein, Opcode
 from evalkit.grounding.critical_terms import PATTERNS, DifferenceKind, get_terms_version, load_kind_by_word, load_terms
 from evalkit.grounding.normalise import normalise_characters
 from evalkit.grounding.tokens import Token, tokenise
+from evalkit.grounding.vocabulary import IMPOSSIBLE_USE_COUNT
 
 #: Function of a folded word and a number: True if the word is English, or occurs at least that many times in the
 #: document.
@@ -78,10 +79,8 @@ _CONFUSABLE_SUFFIXES = (
 _MIN_MISPRINT_LENGTH, _TWO_MISPRINTS_LENGTH = 5, 8
 #: The start and the end of the passage are adjusted by up to this many words, because they were found by letters.
 _MAX_SHIFT_WORDS = 5
-#: As number of uses, a value that no document reaches: then only dictionary words count as known.
-_IMPOSSIBLE_USE_COUNT = 10**9
 #: Version of these rules. Raise it with every change that alters a verdict.
-_RULES_VERSION = 3
+_RULES_VERSION = 4
 #: If words in a row differ in several kinds, the difference gets the first of these kinds.
 _KINDS_BY_WEIGHT = (
     DifferenceKind.NEGATION, DifferenceKind.POLARITY, DifferenceKind.GENE, DifferenceKind.PATHOGENICITY, DifferenceKind.LATERALITY, DifferenceKind.MODAL, DifferenceKind.COMPARATOR,
@@ -369,7 +368,7 @@ def _compare_tokens(
 ) -> QuoteDifference | None:
     """Return the difference between two words in the same place; None for a misprint."""
     is_name = any(
-        PATTERNS["uppercase_name"].fullmatch(token.text) and not is_known_word(token.folded, _IMPOSSIBLE_USE_COUNT)
+        PATTERNS["uppercase_name"].fullmatch(token.text) and not is_known_word(token.folded, IMPOSSIBLE_USE_COUNT)
         for token in (quote_token, page_token)
     )
     if not is_name and _is_misprint(quote_token.folded, page_token.folded, is_ocr_text, is_known_word):
@@ -384,7 +383,7 @@ def _compare_tokens(
         not kind
         and not is_name
         and not is_known_word(quote_token.folded, 1)
-        and not is_known_word(page_token.folded, _IMPOSSIBLE_USE_COUNT)
+        and not is_known_word(page_token.folded, IMPOSSIBLE_USE_COUNT)
     )
     return QuoteDifference(
         kind or DifferenceKind.WORD,
@@ -468,7 +467,7 @@ def _is_misprint(quote_word: str, page_word: str, is_ocr_text: bool, is_known_wo
         return False
     if is_ocr_text and quote_word.isalpha() and is_known_word(quote_word, 1) and not is_known_word(page_word, 2):
         return not _has_term_changing_affix(quote_word, page_word) and _is_typical_misprint(
-            page_word, quote_word, is_dictionary_word=is_known_word(quote_word, _IMPOSSIBLE_USE_COUNT)
+            page_word, quote_word, is_dictionary_word=is_known_word(quote_word, IMPOSSIBLE_USE_COUNT)
         )
     return (
         quote_word.isalpha()
@@ -477,7 +476,7 @@ def _is_misprint(quote_word: str, page_word: str, is_ocr_text: bool, is_known_wo
         and not is_known_word(quote_word, 1)
         and not _has_term_changing_affix(quote_word, page_word)
         and _is_typical_misprint(
-            quote_word, page_word, is_dictionary_word=is_known_word(page_word, _IMPOSSIBLE_USE_COUNT)
+            quote_word, page_word, is_dictionary_word=is_known_word(page_word, IMPOSSIBLE_USE_COUNT)
         )
     )
 

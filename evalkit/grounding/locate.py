@@ -269,9 +269,10 @@ class QuoteLocator:
         if len(canonical_quote) > _MAX_COMPARED_CHARACTERS:
             return QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
         long_words = _find_long_words(quote)
+        min_shared_count = _MIN_SHARED_LONG_WORDS * len(long_words) if len(long_words) >= _MIN_LONG_WORDS else 0
         for passage in (*nearby_passages, *other_passages):
-            min_shared_count = _MIN_SHARED_LONG_WORDS * len(long_words) if len(long_words) >= _MIN_LONG_WORDS else 0
-            is_related = len(long_words & passage.long_words) >= min_shared_count
+            folded_text = passage.text.casefold()  # searching it is faster than splitting it into words
+            is_related = sum(word in folded_text for word in long_words) >= min_shared_count
             min_similarity = max(MIN_SIMILARITY, best_location.similarity + 0.01 if best_location else 0)
             location = self._align_quote(canonical_quote, quote, passage, min_similarity) if is_related else None
             if location and location.verdict is QuoteVerdict.NOISY:
@@ -454,10 +455,6 @@ class _PagePassage:
             return location
         rest = self.without_text_between(0, location.end).find_exact(canonicalise(next_part), next_part)
         return self.without_text_between(rest.start, rest.end).find_exact(canonical_part, part) if rest else location
-
-    @cached_property
-    def long_words(self) -> frozenset[str]:
-        return _find_long_words(self.text)
 
     def is_span_unique_to_passage(self, span: tuple[int, int]) -> bool:
         """Return True if only this passage has the span.

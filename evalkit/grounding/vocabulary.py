@@ -4,12 +4,15 @@ import gzip
 import re
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from itertools import groupby
 from operator import itemgetter
 
 from evalkit.grounding.normalise import normalise_characters
+
+#: As number of uses, a value that no document reaches: then only dictionary words count as known.
+IMPOSSIBLE_USE_COUNT = 10**9
 
 _WORD = re.compile(r"[^\W\d_]+")
 _JSON_ENTRY = re.compile(r'"([^"\\]+)":')
@@ -36,13 +39,15 @@ class DocumentVocabulary:
     """Vocabulary of English words and of the words that one document uses."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._use_counts = Counter(
-            word for text in texts for word in _WORD.findall(normalise_characters(text).casefold())
-        )
+        self._texts = texts
+
+    @cached_property
+    def _use_counts(self) -> Counter[str]:
+        return Counter(word for text in self._texts for word in _WORD.findall(normalise_characters(text).casefold()))
 
     def __call__(self, word: str, min_uses: int) -> bool:
         """Return True if a folded word is English, or the document uses it often enough.
 
         Often enough is at least ``min_uses`` times.
         """
-        return self._use_counts.get(word, 0) >= min_uses or is_english_word(word)
+        return is_english_word(word) or (min_uses < IMPOSSIBLE_USE_COUNT and self._use_counts[word] >= min_uses)
