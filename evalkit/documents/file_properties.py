@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from pydantic import Field
+
 from evalkit.core.records import StrictRecord
 from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import Page, PageStatus
@@ -15,6 +17,7 @@ from evalkit.documents.identity.file_persons import (
     group_pages_by_person,
 )
 
+#: Form of a page by its ``PageStatus``; a blank page has none, and any other is a picture.
 _FORM_BY_STATUS = {PageStatus.TEXT: "text", PageStatus.BLANK: ""}
 
 
@@ -29,9 +32,9 @@ class FileProperties(StrictRecord):
     """ISO 639-1 code of the language of most pages."""
     page_form: str = ""
     """``text``, ``scan`` or ``text and scan``."""
-    patients_in_file: int | None = None
+    patients_in_file: int | None = Field(default=None, ge=0)
     """Number of different patients named on the pages."""
-    pages_of_others: int | None = None
+    pages_of_others: int | None = Field(default=None, ge=0)
     """Number of pages that name a different patient than most pages do."""
 
 

@@ -718,7 +718,9 @@ class _StudyReader:
     def _build_document(self, doc_id: str, filename: str, result: Mapping[str, Any]) -> DocumentRecord:
         if "error" in result:
             sha256 = _require_type(result.get("sha256"), str, _NONE_TYPE)
-            return self._create_unreadable_document(doc_id, filename, sha256, result["error"]["code"])
+            return self._create_unreadable_document(
+                doc_id, filename, sha256, _require_type(result["error"]["code"], str)
+            )
         gold_row = self._find_label_row_or_warn(self._gold_rows, doc_id, filename)
         packet = self._read_if_present(packet_file_name(doc_id), self._packet_names)
         reviews = list(self._iterate_reviews(doc_id))
@@ -807,7 +809,7 @@ class _StudyReader:
 
     def _read_properties(self, doc_id: str, result: Mapping[str, Any]) -> FileProperties:
         """Read what the result says of the file, or else the bundle; nothing is known if that is damaged."""
-        if "properties" in result:
+        if result.get("properties") is not None:
             return FileProperties.model_validate(result["properties"])
         try:
             bundle = self.output_folder.read_json(bundle_file_name(doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION)
@@ -892,7 +894,6 @@ class _StudyReader:
         return DocumentLabels(type_name, tuple(segment_spans), confidence=confidence)
 
 
-#: Form of a page by its ``PageStatus``; a blank page has none, and any other is a picture.
 def _group_probability(probability: float | None) -> int | None:
     """Return a number that is equal for probabilities within a factor of about 1.4."""
     return round(2 * math.log2(probability)) if probability else None

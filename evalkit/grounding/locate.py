@@ -101,7 +101,7 @@ class QuoteLocator:
 
     @cached_property
     def _vocabulary(self) -> DocumentVocabulary:
-        return DocumentVocabulary(page.text for page in self._bundle.pages)
+        return DocumentVocabulary([page.text for page in self._bundle.pages])
 
     @cached_property
     def _passages(self) -> list[_PagePassage]:

@@ -3,7 +3,7 @@
 import gzip
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cache, cached_property
 from importlib import resources
 from itertools import groupby
@@ -38,7 +38,7 @@ def is_english_word(word: str) -> bool:
 class DocumentVocabulary:
     """Vocabulary of English words and of the words that one document uses."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
 
     @cached_property

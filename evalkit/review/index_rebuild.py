@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -21,7 +20,7 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.core.process_pool import create_process_pool
 from evalkit.core.wording import format_count
-from evalkit.errors import EvalkitError, StoreError
+from evalkit.errors import StoreError
 from evalkit.review.attention_checks import map_check_case_ids_by_doc_id
 from evalkit.review.claiming import recompute_and_save_case_status
 from evalkit.review.loaders import read_result, read_source_file_path
@@ -131,14 +130,12 @@ class IndexDifferences:
                 code="STORE-FOREIGN",
                 remedy=f"Restore the folder's own database from a backup. If there is none, move {SQLITE_FILE} out of the output folder: the next command writes a new one from the files.",
             )
-        lost_cases = (indexed_cases | (escalated_ids & result_ids)) - packet_ids
-        lost_cases |= {name for name in reviewed_ids - packet_ids if has_review(review_file_name(name, 1))}
-        being_purged = _list_ids_being_purged(output_folder)  # nothing of these is to be restored
         return cls(
             unindexed_cases=frozenset(packet_ids - indexed_cases),
-            lost_cases=frozenset(lost_cases - being_purged),
+            lost_cases=frozenset((indexed_cases | (escalated_ids & result_ids)) - packet_ids)
+            | {name for name in reviewed_ids - packet_ids if has_review(review_file_name(name, 1))},
             unindexed_results=frozenset(result_ids - decision_by_doc_id.keys()),
-            lost_results=frozenset(decision_by_doc_id.keys() - result_ids - being_purged),
+            lost_results=frozenset(decision_by_doc_id.keys() - result_ids),
             unindexed_reviews=frozenset(
                 case_id
                 for case_id in reviewed_ids
@@ -147,8 +144,7 @@ class IndexDifferences:
             lost_reviews=frozenset(
                 case_id
                 for case_id, revision in head_by_case.items()
-                if case_id not in (CHANGES_HEAD_ID, *being_purged)
-                and not has_review(review_file_name(case_id, revision))
+                if case_id != CHANGES_HEAD_ID and not has_review(review_file_name(case_id, revision))
             ),
             is_index_empty=is_empty,
         )
@@ -164,7 +160,7 @@ class IndexDifferences:
     def __len__(self) -> int:
         return sum(len(getattr(self, name)) for name in _COUNTED_DIFFERENCES)
 
-    def describe(self, unreadable_count: int, *, is_stored: bool, is_missing: bool) -> str:
+    def describe(self, unreadable_count: int, *, is_stored: bool, is_missing: bool, is_purging: bool) -> str:
         """Say in counts what was different, and what became of it."""
         if self.is_index_empty:
             text = f"the index was rebuilt from {format_count(len(self.unindexed_cases), 'packet')} and {format_count(len(self.unindexed_results), 'result')}"
@@ -176,32 +172,23 @@ class IndexDifferences:
                 if getattr(self, name)
             ]
             text = f"the index did not agree with the folder, whose files count: {', '.join(counts)}"
-        text += "".join(
-            f". Restore {folder}/ from a backup{alternative}"
-            for folder, lost, alternative in (
-                (PACKETS_FOLDER, self.lost_cases, ", or run the documents again"),
-                (RESULTS_FOLDER, self.lost_results, ", or run the documents again"),
-                (REVIEWS_FOLDER, self.lost_reviews, ": nothing else makes reviews again"),
+        if is_purging:
+            text += ". A purge is unfinished or still running: wait for it, or run `evalkit purge` without a name to finish it. Restore only what is missing after it"
+        else:
+            text += "".join(
+                f". Restore {folder}/ from a backup{alternative}"
+                for folder, lost, alternative in (
+                    (PACKETS_FOLDER, self.lost_cases, ", or run the documents again"),
+                    (RESULTS_FOLDER, self.lost_results, ", or run the documents again"),
+                    (REVIEWS_FOLDER, self.lost_reviews, ": nothing else makes reviews again"),
+                )
+                if lost
             )
-            if lost
-        )
         if unreadable_count:
             text += f". {format_count(unreadable_count, 'file')} could not be read: `evalkit audit verify` names them. Restore them from a backup, or move them out of the folder"
         if is_missing:
             return f"{SQLITE_FILE} is missing: {text}. Run `evalkit reindex` to write a new one"
         return text if is_stored or not self.count_correctable() else text + _REINDEX_WRITES
-
-
-def _list_ids_being_purged(output_folder: OutputFolder) -> set[str]:
-    """List the document and the cases of an unfinished purge; none if its file is damaged."""
-    try:
-        intent = output_folder.read_json(PURGE_INTENT_FILE, max_schema_version=sys.maxsize)  # only names are read
-    except EvalkitError:
-        return set()
-    cases = intent.get("cases")
-    return {
-        name for name in (intent.get("doc_id"), *(cases if isinstance(cases, list) else ())) if isinstance(name, str)
-    }
 
 
 _REINDEX_WRITES = ". The database was left as it is: `evalkit reindex` writes the index"
@@ -246,9 +233,13 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
             index.lost_case_ids = differences.lost_cases
             unreadable_count = len(remaining.unindexed_cases) + len(remaining.unindexed_results)
             is_missing = is_sqlite_missing(output_folder)
-            log.warning("%s", differences.describe(unreadable_count, is_stored=not read_only, is_missing=is_missing))
-        if output_folder.has_file(PURGE_INTENT_FILE):
-            log.warning("a purge is unfinished: `evalkit purge` without a name finishes it")
+            is_purging = output_folder.has_file(PURGE_INTENT_FILE)
+            log.warning(
+                "%s",
+                differences.describe(
+                    unreadable_count, is_stored=not read_only, is_missing=is_missing, is_purging=is_purging
+                ),
+            )
         if read_only:
             index.refuse_changes()
     except BaseException:
@@ -261,7 +252,8 @@ def warn_of_differences(output_folder: OutputFolder, index: OutputIndex) -> None
     """Tell in counts what index and folder do not both have; nothing is corrected."""
     differences = _find_lasting_differences(output_folder, index)
     if differences and not differences.is_index_empty:
-        log.warning("%s", differences.describe(0, is_stored=True, is_missing=False))
+        is_purging = output_folder.has_file(PURGE_INTENT_FILE)
+        log.warning("%s", differences.describe(0, is_stored=True, is_missing=False, is_purging=is_purging))
 
 
 def _find_lasting_differences(output_folder: OutputFolder, index: OutputIndex) -> IndexDifferences:

@@ -263,16 +263,19 @@ def read_chain(files: RecordedFiles) -> ChainState:
         if link.is_adopted:
             state.adopted_count += len(link.files)
         if (runs := find_runs(link)) != (find_runs(state.newest.link) if state.newest else set()):
-            state.run_link_number = number if runs else 0  # by their ids: two runs may begin at the same moment
+            state.run_link_number = number if runs else 0
         state.salt = state.salt or bytes.fromhex(link.salt or "")
         state.entries.update({hashed_name: (digest, number) for hashed_name, digest in link.files.items()})
         state.newest = numbered
     return state
 
 
-def find_runs(link: ChangeLink) -> set[str]:
-    """Return the ids of the runs that have not finished."""
-    return {writer for writer, run_opened_at in link.writers.items() if run_opened_at}
+def find_runs(link: ChangeLink) -> set[tuple[str, str]]:
+    """Return id and beginning of each run that has not finished.
+
+    Two runs may begin at the same moment of a coarse clock, and a process may run twice.
+    """
+    return {(writer, run_opened_at) for writer, run_opened_at in link.writers.items() if run_opened_at}
 
 
 def find_newest_number(files: RecordedFiles) -> int:
@@ -409,6 +412,7 @@ class ChangeRecorder:
             self._scope_count += 1
             if is_run:
                 self._run_opened_at, self._flushed_at = format_zulu_now(), time.monotonic()
+                self._is_open = False  # the end of an earlier run may not have been recorded
         try:
             yield
         finally:
@@ -476,18 +480,25 @@ class ChangeRecorder:
             unrecorded = compare_with_chain(self._files, state).unrecorded
         self._append(unrecorded, is_finished=False, is_hashed=True)
 
+    def record_end(self) -> None:
+        """Record the end of the command now. StoreError if it cannot be recorded: then the command has not ended."""
+        with self._lock:
+            self._append_pending_or_raise(is_finished=True)
+
     def _append_pending(self, *, is_finished: bool) -> None:
-        if not (self._pending or (is_finished and self._is_open)):
-            return
         try:
-            self._append(self._pending, is_finished=is_finished)
+            self._append_pending_or_raise(is_finished=is_finished)
         except StoreError as error:  # the files are written; the next run records them
             what = (
                 f"{format_count(len(self._pending), 'change')} of files" if self._pending else "the end of the command"
             )
             open_problems[self._writer_id] = f"The chain of changes lacks {what} until the next run: {error}"
             log.warning("%s", self.problem)
+
+    def _append_pending_or_raise(self, *, is_finished: bool) -> None:
+        if not (self._pending or (is_finished and self._is_open)):
             return
+        self._append(self._pending, is_finished=is_finished)
         open_problems.pop(self._writer_id, None)
         self._recorded_in_run = set() if is_finished else self._recorded_in_run | self._pending.keys()
         self._announced = set() if is_finished else self._announced

@@ -12,7 +12,7 @@ from evalkit.store import database_tables
 from evalkit.store.file_names import SQLITE_FILE
 
 #: Version of the tables. Increase it when a table changes, and migrate older databases.
-SCHEMA_NUMBER = 5
+SCHEMA_NUMBER = 4
 
 #: Tables whose columns changed since version 1.
 VERSIONED_TABLES = (database_tables.cases, database_tables.closings)

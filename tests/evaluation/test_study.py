@@ -81,6 +81,9 @@ def test_the_result_describes_the_file_as_its_bundle_does(output: Path) -> None:
         "pages_of_others": 0,
     }
     assert any(one["sender"] for one in stored.values())
+    shutil.move(output / "document_bundles", output / "moved")
+    assert describe(read_study(output)) == stored
+    shutil.move(output / "moved", output / "document_bundles")
     for path in (output / "results").iterdir():  # as an older version wrote it
         result = json.loads(path.read_text())
         del result["properties"]
@@ -145,7 +148,8 @@ def test_damaged_file_is_named_and_counts_as_unreadable(output: Path) -> None:
         (("usage", "calls"), "four"),
         (("times", "finished_at"), []),
         (("sha256",), {}),
-        (("properties", "patients_in_file"), "one"),
+        (("properties", "patients_in_file"), -1),
+        (("error",), {"code": {}}),
         (("issues", 0, "severity"), "WORST"),
         (("issues", 0, "page"), "two"),
     ],

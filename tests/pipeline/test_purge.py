@@ -365,9 +365,11 @@ def test_nothing_is_to_be_restored_that_a_killed_purge_removed(
             purge(open_folder(output), [OTHER], purged_at=LATER)
     assert not (output / f"sme_packets/sme_packet_{OTHER}.json").exists()
     index = index_rebuild.open_index(open_folder(output))
-    assert (index.lost_case_ids, OTHER in index.map_decisions_by_doc_id()) == (set(), True)
+    assert {case_id.partition(".")[0] for case_id in index.lost_case_ids} == {OTHER}
+    assert OTHER not in index.list_case_ids()  # or the screen would offer a case that cannot be opened
     index.close()
-    assert caplog.messages == ["a purge is unfinished: `evalkit purge` without a name finishes it"]
+    (message,) = caplog.messages
+    assert ("run `evalkit purge` without a name" in message, "from a backup" in message) == (True, False)
     purge(open_folder(output), [], purged_at=LATER)
     assert remembering(output, {OTHER.encode()}) == {}
 
@@ -772,8 +774,9 @@ def objects_of(s3: S3Server, bucket: str) -> dict[str, bytes]:
 
 
 def comparable(objects: dict[str, bytes]) -> dict[str, Any]:
-    """What two folders that were treated alike have in common: not the names of their schemas, nor clocks."""
+    """What two folders that were treated alike have in common: not the names of their schemas, clocks, nor chains."""
     own = ("database.json", "created_once.json", STRAY)
+    objects = {key: content for key, content in objects.items() if not key.startswith("changes/")}
     return {key: without_clocks(json.loads(content)) for key, content in objects.items() if key not in own} | {
         key: key for key in objects if key in own
     }

@@ -237,6 +237,17 @@ def test_runs_that_begin_at_the_same_moment_are_told_apart(tmp_path: Path, monke
     assert compare(tmp_path).faults == []
 
 
+def test_a_process_that_runs_twice_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = LocalOutputFolder(tmp_path)
+    with monkeypatch.context() as patch, files.hold_run_lock():
+        patch.setattr(files.changes, "_append_pending", lambda **_: None)  # its end cannot be recorded
+        files.write_json("results/b.json", record())
+    LocalOutputFolder(tmp_path).write_json(RESULT, record())
+    with files.hold_run_lock():
+        files.write_json(RESULT, record(times="2999-01-01T00:00:00Z"))
+        assert compare(tmp_path).faults == []
+
+
 def test_writers_at_the_same_time_share_the_chain(output_location: Path | str) -> None:
     writer_count, barrier = 4, Barrier(4)
     anywhere = open_folder(output_location)

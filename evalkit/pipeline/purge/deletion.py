@@ -100,6 +100,7 @@ def purge(
                 code="PURGE-BUSY",
                 remedy="End other processes that use the folder, and run `evalkit purge` without a name to finish.",
             )
+        output_folder.changes.record_end()  # only the intent makes it possible to finish later
         output_folder.remove_file(PURGE_INTENT_FILE)
     return purged_documents
 
