@@ -808,7 +808,10 @@ class _StudyReader:
         )
 
     def _read_properties(self, doc_id: str, result: Mapping[str, Any]) -> FileProperties:
-        """Read what the result says of the file, or else the bundle; nothing is known if that is damaged."""
+        """Read the file's properties from the result, or else from the bundle.
+
+        Nothing is known if the bundle is damaged.
+        """
         if result.get("properties") is not None:
             return FileProperties.model_validate(result["properties"])
         try:

@@ -229,7 +229,9 @@ def _build_item(kind: str, page: Page, text: str, reading: _Reading, section_rol
 
 
 def _count_result_rows(page: Page, sections: Sequence[_Section]) -> Iterator[tuple[int, int, list[CountedItem]]]:
-    """Count the numbers of each row of a table of results: start and end of the row, items.
+    """Count the numbers of each row of a table of results.
+
+    Each row has its start, its end and its items.
 
     Numbers under a heading of limits or of earlier results are no items.
     """

@@ -1,4 +1,4 @@
-"""Doubt values that hold less than their place prints, or are a part of another value.
+"""Doubt of values that hold less than their place prints, or lie within others.
 
 A judge of the fields (contract ruling 20c) that knows no word of reports: it compares a value with the page's words
 beside it, and with the other values of its field.

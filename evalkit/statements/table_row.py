@@ -236,7 +236,7 @@ class TableRow:
 
     @property
     def is_beside_label(self) -> bool:
-        """True if the text begins too far right for a description: it is the label of an amount."""
+        """True if the text begins too far right for a description: it labels an amount."""
         column, words = self.template.find_column("description"), self.words_by_column.get("description", ())
         return column is not None and bool(words) and words[0].box[0] - column.x[0] > MAX_TEXT_INDENT
 

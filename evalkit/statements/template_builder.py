@@ -201,7 +201,10 @@ def _loses_rows(
 
 
 def _share_rows(left_column: AlignedColumn, right_column: AlignedColumn) -> bool:
-    """Return True if most rows of the emptier column have amounts in both; 0.00 is none."""
+    """Return True if most rows of the emptier column have amounts in both.
+
+    0.00 is none.
+    """
     left_lines, right_lines = (
         {id(placed.line) for placed in column.dates_or_amounts if not set(placed.text).isdisjoint("123456789")}
         for column in (left_column, right_column)

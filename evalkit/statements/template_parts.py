@@ -527,7 +527,7 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
 
 
 def find_balance_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
-    """Return patterns of lines among the rows whose amounts the amounts between them make.
+    """Return patterns of lines whose amounts the rows between them add up to.
 
     Such as balances at the end of each day, printed below the rows' amounts.
     """

@@ -481,7 +481,10 @@ class ChangeRecorder:
         self._append(unrecorded, is_finished=False, is_hashed=True)
 
     def record_end(self) -> None:
-        """Record the end of the command now. StoreError if it cannot be recorded: then the command has not ended."""
+        """Record the end of the command now.
+
+        StoreError if it cannot be recorded: then the command has not ended.
+        """
         with self._lock:
             self._append_pending_or_raise(is_finished=True)
 

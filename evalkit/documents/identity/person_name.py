@@ -197,7 +197,10 @@ def have_same_family_other_given_name(left: PersonName, right: PersonName) -> bo
 
 
 def have_common_word(left: PersonName, right: PersonName) -> bool:
-    """Return True if a word of one name may be a word of the other: misread, a nickname, or a former name."""
+    """Return True if a word of one name may be a word of the other.
+
+    It may be misread, a nickname, or a former name.
+    """
     sides = [_list_telling_words((*name.given_names, *name.family_names, *name.former_names)) for name in (left, right)]
     return any(_are_given_names_alike(left_word, right_word, True) for left_word, right_word in product(*sides))
 

@@ -210,7 +210,10 @@ def _read_histology(
 
 
 def _take_whole_name(reading: LocatedClinicalValue, start: int) -> LocatedClinicalValue:
-    """Add the words before a tumor with which a clause or the text from ``start`` begins; not of a clinic's name."""
+    """Add the words before a tumor with which a clause or the text begins.
+
+    The text begins at ``start``. Nothing is added to a clinic's name.
+    """
     text = reading.page.text
     clause = get_pattern("clause_start").match(text, start, reading.start)
     name = get_pattern("name_before_tumor").fullmatch(text, clause.end() if clause else start, reading.start)
@@ -292,7 +295,10 @@ def _read_msi(field: TemplateField, report: ClinicalReport, is_second_pass: bool
 
 
 def _read_section(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read the sections of the field's first label that the report has; the second pass, of all labels."""
+    """Read the sections of the field's first label that the report has.
+
+    The second pass reads those of all labels.
+    """
     for label in (*field.labels, *field.more_labels) if is_second_pass else field.labels:
         sections = [section for section in report.sections if section.name == label]
         readings = [

@@ -126,7 +126,10 @@ def _find_kind(text: str) -> str:
 
 
 def _find_role(heading: str, cells: Sequence[PrintedCell | None]) -> str:
-    """Find what a column's heading says or most cells are; ``limit``: results or ranges."""
+    """Find what a column's heading says or most cells are.
+
+    ``limit``: results or ranges.
+    """
     if get_pattern("result_column").match(heading):
         return "result"
     if get_pattern("range_column").search(heading):
