@@ -113,7 +113,7 @@ class DocumentResult(StrictRecord):
     reader: str
     versions: dict[str, Any]
     properties: FileProperties | None = Field(default=None, exclude_if=not_)
-    """What the file's pages say of it as a whole; None if an older version wrote the result."""
+    """Properties of the file as a whole; None if an older version wrote the result."""
     times: Times
     """Times of processing; no other field depends on the clock."""
 

@@ -11,11 +11,7 @@ from pydantic import Field
 from evalkit.core.records import StrictRecord
 from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import Page, PageStatus
-from evalkit.documents.identity.file_persons import (
-    PageFacts,
-    count_pages_of_other_persons,
-    group_pages_by_person,
-)
+from evalkit.documents.identity.file_persons import FilePerson, PageFacts, count_pages_of_other_persons
 
 #: Form of a page by its ``PageStatus``; a blank page has none, and any other is a picture.
 _FORM_BY_STATUS = {PageStatus.TEXT: "text", PageStatus.BLANK: ""}
@@ -38,9 +34,8 @@ class FileProperties(StrictRecord):
     """Number of pages that name a different patient than most pages do."""
 
 
-def describe_file(file_path: str, pages: Sequence[Page | PageFacts]) -> FileProperties:
-    """Describe a file by its path and the facts on its pages."""
-    persons = group_pages_by_person(pages)
+def describe_file(file_path: str, pages: Sequence[Page | PageFacts], persons: Sequence[FilePerson]) -> FileProperties:
+    """Describe a file by its path, the facts on its pages, and the pages grouped by person."""
     forms = {_FORM_BY_STATUS.get(page.status, "scan") for page in pages}
     return FileProperties(
         source_folder=get_source_folder(Path(file_path)).name,

@@ -26,7 +26,7 @@ from evalkit.core.grouping import group_pairs
 from evalkit.document_types import list_type_names
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.file_properties import FileProperties, describe_file
-from evalkit.documents.identity.file_persons import read_page_facts
+from evalkit.documents.identity.file_persons import group_pages_by_person, read_page_facts
 from evalkit.documents.mupdf import MAX_PAGES
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
@@ -816,7 +816,8 @@ class _StudyReader:
             return FileProperties.model_validate(result["properties"])
         try:
             bundle = self.output_folder.read_json(bundle_file_name(doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION)
-            return describe_file(bundle["file_path"], read_page_facts(bundle))
+            pages = read_page_facts(bundle)
+            return describe_file(bundle["file_path"], pages, group_pages_by_person(pages))
         except (EvalkitError, LookupError, TypeError, ValueError, AttributeError):  # the answer needs no bundle
             return FileProperties()
 

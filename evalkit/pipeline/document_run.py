@@ -126,12 +126,8 @@ def create_result(
 
     Without a salt, segments get no patient keys.
     """
-    answer = outcome.classification
-    patients = (
-        compute_patient_keys_by_page_range(answer, group_pages_by_person(bundle.pages), patient_salt)
-        if answer and patient_salt
-        else {}
-    )
+    answer, persons = outcome.classification, group_pages_by_person(bundle.pages)
+    patients = compute_patient_keys_by_page_range(answer, persons, patient_salt) if answer and patient_salt else {}
     return DocumentResult(
         doc_id=bundle.doc_id,
         sha256=bundle.sha256,
@@ -150,7 +146,7 @@ def create_result(
         reader=bundle.reader,
         versions=collect_versions(settings.traps_file, settings.verifiers, settings.prompts_folder)
         | ({"models": settings.models.model_name_by_role} if settings.models.model_name_by_role else {}),
-        properties=describe_file(bundle.file_path, bundle.pages),
+        properties=describe_file(bundle.file_path, bundle.pages, persons),
         times=times,
     )
 

@@ -177,7 +177,7 @@ class CaseList:
         )
         forward_order, backward_order = _SORT_ORDERS[order]
         sort_columns = (database_tables.cases.c.standing, *forward_order)
-        is_filtered = name_search or facet_values
+        is_filtered = name_search or facet_values  # only the index for ``errors`` has the filters
         if not include_finished and (order == "errors" or (order == "worst" and not is_filtered)):
             page_ids = page_ids.where(database_tables.UNFINISHED_CONDITION)
         if known_matching_count is not None and offset > known_matching_count // 2:

@@ -117,6 +117,14 @@ class ChangeLink(StrictRecord):
     prev_sha256: str | None
     """SHA-256 of the bytes of the link before it; None for the first link."""
 
+    @property
+    def unfinished_runs(self) -> set[tuple[str, str]]:
+        """Id and beginning of each run that has not finished.
+
+        Two runs may begin at the same moment of a coarse clock, and a process may run twice.
+        """
+        return {(writer, run_opened_at) for writer, run_opened_at in self.writers.items() if run_opened_at}
+
 
 @dataclass(frozen=True)
 class NumberedLink:
@@ -262,20 +270,12 @@ def read_chain(files: RecordedFiles) -> ChainState:
             state.faults.append((name, "the link before it was recorded with another SHA-256"))
         if link.is_adopted:
             state.adopted_count += len(link.files)
-        if (runs := find_runs(link)) != (find_runs(state.newest.link) if state.newest else set()):
-            state.run_link_number = number if runs else 0
+        if link.unfinished_runs != (state.newest.link.unfinished_runs if state.newest else set()):
+            state.run_link_number = number if link.unfinished_runs else 0
         state.salt = state.salt or bytes.fromhex(link.salt or "")
         state.entries.update({hashed_name: (digest, number) for hashed_name, digest in link.files.items()})
         state.newest = numbered
     return state
-
-
-def find_runs(link: ChangeLink) -> set[tuple[str, str]]:
-    """Return id and beginning of each run that has not finished.
-
-    Two runs may begin at the same moment of a coarse clock, and a process may run twice.
-    """
-    return {(writer, run_opened_at) for writer, run_opened_at in link.writers.items() if run_opened_at}
 
 
 def find_newest_number(files: RecordedFiles) -> int:

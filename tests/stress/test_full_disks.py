@@ -181,8 +181,8 @@ class Trial:
         yield from (f"left behind: {name}" for name in list_temporary_files(self.place.disk))
         if self.before.files:  # a first run that failed left a document unfinished, and that is told as what it is
             queue = run_in_child(partial(QUEUE, self.place), self.scratch / "log")
-            is_purge_told = "evalkit purge" in queue.output
-            if queue.status and not is_purge_told:
+            is_purging = (self.place.output / "purging.json").exists()
+            if queue.status and not (is_purging and "evalkit purge" in queue.output):
                 yield f"queue: {queue.output}"
             # An unfinished purge, and ground truth that does not follow its review yet, are told with their remedy.
             faults = verify_integrity(open_folder(self.place.output)).faults

@@ -125,7 +125,7 @@ class FilePerson:
 
 
 class PageFacts(NamedTuple):
-    """What a stored page states about its patient, and how it was read."""
+    """Facts that a stored page states about its patient, and how it was read."""
 
     page_num: int
     status: PageStatus
