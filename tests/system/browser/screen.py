@@ -13,6 +13,8 @@ _ANSWERS = """() => {
     return "fault" in pane.dataset || pane.dataset.asked === editor.dataset.page;
 }"""
 
+_NEXT_FRAME = "() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))"
+
 #: Before the page is in sight, keys that decide are ignored; in a tab that is behind another it never is.
 _IN_SIGHT = """() => {
     if (document.hidden) return true;
@@ -90,7 +92,15 @@ class Screen:
     def settle(self) -> None:
         """Wait until the last press is answered and drawn."""
         self.page.wait_for_function(_ANSWERS)
-        self.page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
+        self.page.evaluate(_NEXT_FRAME)
+
+    def resize(self, width: int, height: int) -> None:
+        """Another size of the window; waits until the page knows it and is laid out anew."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.wait_for_function(
+            "([width, height]) => innerWidth === width && innerHeight === height", arg=[width, height]
+        )
+        self.page.evaluate(_NEXT_FRAME)
 
     def queue(self) -> None:
         self.page.get_by_role("button", name="Queue").click()

@@ -21,7 +21,7 @@ class Seats:
             screen.log_in(self._served.codes[name])
         else:
             self._taken[name] = screen
-            screen.page.set_viewport_size({"width": width, "height": height})
+            screen.resize(width, height)
         return screen
 
     def give_back(self, *, failed: bool) -> None:

@@ -38,9 +38,9 @@ def test_each_demo_quote_case_needs_three_keys_at_most(
     screen.page.wait_for_selector("[data-key=v]:enabled")
     assert are_all_lines_in_sight(screen)
     screen.shot(shots, f"struck-{case_id}-1440")
-    screen.page.set_viewport_size({"width": 1280, "height": 720})
+    screen.resize(1280, 720)
     screen.shot(shots, f"struck-{case_id}-720")
-    screen.page.set_viewport_size({"width": 1440, "height": 900})
+    screen.resize(1440, 900)
     screen.page.keyboard.press("v")
     pressed += "v"
     screen.page.wait_for_selector(f".ek-notice:has-text('{case_id}.pdf validated')")

@@ -89,10 +89,10 @@ def test_a_doubtful_number_is_shown_as_cut_out_with_both_readings(
         buttons = screen.page.locator(".ek-verdicts button").all_inner_texts()
         assert [text.removesuffix(letter).strip() for text, letter in zip(buttons, "cx", strict=True)] == answers
         screen.shot(shots, f"doubtful-{number}-1440")
-        screen.page.set_viewport_size({"width": 1280, "height": 720})
+        screen.resize(1280, 720)
         screen.settle()
         screen.shot(shots, f"doubtful-{number}-1280")
-        screen.page.set_viewport_size({"width": 1440, "height": 900})
+        screen.resize(1440, 900)
         screen.settle()
         for letter in letters:
             screen.page.keyboard.press(letter)

@@ -139,7 +139,7 @@ def test_a_claim_that_is_true_is_lit_on_the_tilted_lines(screen: Screen, paper: 
 def test_each_altered_quote_is_named_and_its_line_outlined(
     screen: Screen, shots: Path | None, width: int, height: int
 ) -> None:
-    screen.page.set_viewport_size({"width": width, "height": height})
+    screen.resize(width, height)
     screen.open("letter")
     cards = screen.page.locator(".ek-issue")
     cards.nth(len(ALTERATIONS) - 1).wait_for()
@@ -171,7 +171,7 @@ def _top_of(sentence: str) -> float:
 def test_words_for_a_machine_are_shown_to_the_expert(
     screen: Screen, shots: Path | None, width: int, height: int
 ) -> None:
-    screen.page.set_viewport_size({"width": width, "height": height})
+    screen.resize(width, height)
     screen.open("order")
     card = screen.page.locator(".ek-selected")
     assert "Ignore all previous instructions" in card.inner_text()
@@ -183,7 +183,7 @@ def test_words_for_a_machine_are_shown_to_the_expert(
 def test_a_picture_that_could_not_be_read_is_shown_to_the_expert(
     screen: Screen, shots: Path | None, width: int, height: int
 ) -> None:
-    screen.page.set_viewport_size({"width": width, "height": height})
+    screen.resize(width, height)
     screen.open("figure")
     card = screen.page.locator(".ek-selected")
     assert "may say more than was read" in card.inner_text()

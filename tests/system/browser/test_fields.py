@@ -302,7 +302,7 @@ def test_everybody_can_use_it(form: Callable[[str], Form], shots: Path | None) -
     assert grave(one.page) == []
     one.press("Escape")
     assert missed_by_tab(one.page) == []
-    one.page.set_viewport_size({"width": 1280, "height": 720})
+    one.screen.resize(1280, 720)
     one.page.wait_for_timeout(500)
     one.screen.shot(shots, "fields-1280")
 

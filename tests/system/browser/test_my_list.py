@@ -123,7 +123,7 @@ def test_an_address_leads_through_the_login_to_its_case(enter: Enter, own_server
     screen.wait_for_case()
     assert title(screen) == "quest_genomic.pdf"
     screen.queue()
-    assert screen.page.url == f"{own_server.address}/"
+    expect(screen.page).to_have_url(f"{own_server.address}/")
     screen.open("segment_count")
     screen.page.go_back()
     screen.page.wait_for_selector(".ek-queue-head")
@@ -141,7 +141,7 @@ def test_an_address_leads_through_the_login_to_its_case(enter: Enter, own_server
     screen.page.goto(f"{own_server.address}/?case=0123456789ab")
     screen.page.wait_for_selector(".ek-queue-notice:has-text('belongs to no case')")
     screen.shot(shots, "unknown-address-1440")
-    assert screen.page.url == f"{own_server.address}/"
+    expect(screen.page).to_have_url(f"{own_server.address}/")
     assert not [url for url in screen.requests if "quest_genomic" in url or "segment_count" in url]
 
 

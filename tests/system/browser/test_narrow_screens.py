@@ -29,7 +29,7 @@ TOO_WIDE = """() => [...document.querySelectorAll("body *")].filter((node) =>
 
 
 def resize(screen: Screen, width: int) -> None:
-    screen.page.set_viewport_size({"width": width, "height": 800})
+    screen.resize(width, 800)
     screen.page.wait_for_function("width => document.documentElement.clientWidth === width", arg=width)
     # The scripts and container styles answer to the new width a frame later.
     screen.page.evaluate(

@@ -110,7 +110,7 @@ def case(packet: Served, chromium: Browser) -> Iterator[Screen]:
 @pytest.fixture
 def screen(case: Screen) -> Iterator[Screen]:
     """The document, one page of it fitted to the width."""
-    case.page.set_viewport_size({"width": 1440, "height": 900})
+    case.resize(1440, 900)
     turn_to(case, 12)
     painted(case, 12)
     yield case
@@ -301,7 +301,7 @@ def test_all_pages_at_a_glance(screen: Screen, shots: Path | None) -> None:
 
 
 def test_the_ribbon_says_what_is_known_of_each_page(screen: Screen, size: tuple[int, int], shots: Path | None) -> None:
-    screen.page.set_viewport_size({"width": size[0], "height": size[1]})
+    screen.resize(size[0], size[1])
     assert screen.page.locator(".ek-divider:visible").all_inner_texts() == ["new document"]
     label = screen.page.locator(f'.ek-thumb[data-page="{BLANK}"]').get_attribute("aria-label")
     assert label.startswith(f"page {BLANK}, Clinical Note, blank")
@@ -342,7 +342,7 @@ def test_a_page_that_cannot_be_shown_is_no_blank_page(screen: Screen, packet: Se
 
 def test_neighbouring_pages_load_before_thumbnails(screen: Screen, packet: Served) -> None:
     """The last of the tests: it loads the page again, which then has no picture, and room for few in the ribbon."""
-    screen.page.set_viewport_size({"width": 1440, "height": 400})
+    screen.resize(1440, 400)
     wait_until(screen, lambda: drafted(packet)["page"] == 12, "where the reader is kept, which a reload comes back to")
     screen.page.reload()
     screen.page.wait_for_selector('.ek-pane[data-painted$=":12"]')

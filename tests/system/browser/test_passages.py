@@ -188,7 +188,7 @@ def test_the_page_stays_where_it_is_when_others_are_redrawn(screen: Screen) -> N
         screen.settle()
         assert scroll.evaluate(share) == before, key
     for width, height in ((1240, 760), (1440, 900)):
-        screen.page.set_viewport_size({"width": width, "height": height})
+        screen.resize(width, height)
         screen.page.wait_for_timeout(300)
         assert scroll.evaluate(share) == pytest.approx(before, abs=0.01), width
     tools = screen.page.locator(".ek-tools")

@@ -48,7 +48,7 @@ def test_foreign_page_is_separated_by_keyboard(
     login: Callable[..., Screen], case_queue: CaseQueue, shots: Path | None, width: int, height: int
 ) -> None:
     screen = login()
-    screen.page.set_viewport_size({"width": width, "height": height})
+    screen.resize(width, height)
     assert "other patient (1)" in screen.page.get_by_label("Raised by").inner_text()
     screen.page.get_by_label("Raised by").select_option("V2-PATIENT")
     assert screen.page.wait_for_selector(".ek-case").get_attribute("data-case") == "mixed"

@@ -265,7 +265,7 @@ def test_a_small_screen_shows_everything_that_decides(review_server: Served, log
     screen.page.wait_for_timeout(800)
     screen.shot(shots, "case-1280")
     for width, height in ((1440, 900), (1280, 720), (1024, 768), (720, 450), (480, 800)):
-        screen.page.set_viewport_size({"width": width, "height": height})
+        screen.resize(width, height)
         boxes = [
             screen.button(name).bounding_box() for name in ("Validate and next", "Submit correction", "Undo", "More")
         ]

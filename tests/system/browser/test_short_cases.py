@@ -158,7 +158,7 @@ def test_one_key_shows_the_whole_file(
 def test_a_narrow_screen_asks_the_same(login: Callable[..., Screen], shots: Path | None) -> None:
     screen = login()
     screen.open("asked_three")
-    screen.page.set_viewport_size({"width": 390, "height": 800})
+    screen.resize(390, 800)
     screen.page.wait_for_function("document.documentElement.clientWidth === 390")
     screen.shot(shots, "short-390-page")
     screen.page.locator(".ek-tabs").get_by_role("button", name="Case").click()

@@ -285,12 +285,12 @@ def test_a_person_decides_the_sign_and_next_month_is_read(
     one.page.wait_for_selector(".ek-state:has-text('Choose first which of the two readings is right')")
     assert grave(one.page) == []
     one.screen.shot(shots, "template-signs-1440")
-    one.page.set_viewport_size({"width": 1280, "height": 720})
+    one.screen.resize(1280, 720)
     one.screen.settle()
     assert question.locator("[data-key='[']").is_visible()
     assert question.evaluate("(node) => node.scrollWidth - node.clientWidth") == 0
     one.screen.shot(shots, "template-signs-1280")
-    one.page.set_viewport_size({"width": 1440, "height": 900})
+    one.screen.resize(1440, 900)
     one.page.keyboard.press("[")
     one.page.wait_for_selector(".ek-record .ek-line-change:has-text('decided as they were read')")
     one.page.keyboard.press("]")
@@ -379,7 +379,7 @@ def test_edges_follow_the_hand_on_a_page_that_is_turned(sheet: Callable[[str], S
 
 def test_what_is_chosen_or_unfolded_stays_in_sight(sheet: Callable[[str], Sheet]) -> None:
     one = sheet("i_small")
-    one.page.set_viewport_size({"width": 1280, "height": 720})
+    one.screen.resize(1280, 720)
     inside = """(name) => {
         const node = document.querySelector(`.ek-template [data-name="${name}"]`);
         const [box, view] = [node, node.closest(".ek-sums-table, .ek-list")].map((one) => one.getBoundingClientRect());
@@ -396,7 +396,7 @@ def test_what_is_chosen_or_unfolded_stays_in_sight(sheet: Callable[[str], Sheet]
     one.page.locator(".ek-sums-table tbody tr").last.click()
     one.screen.settle()
     assert one.page.locator(".ek-list details[open]").count() == 1, "what was unfolded stays so"
-    one.page.set_viewport_size({"width": 1440, "height": 840})
+    one.screen.resize(1440, 840)
     for key in "jjjkk":
         one.page.keyboard.press(key)
         one.screen.settle()
@@ -443,7 +443,7 @@ def test_everybody_can_use_it(sheet: Callable[[str], Sheet], shots: Path | None)
     assert "Select an edge" in one.page.locator(".ek-keys:not([hidden])").inner_text()
     one.screen.shot(shots, "template-keys-1440")
     one.page.keyboard.press("Escape")
-    one.page.set_viewport_size({"width": 1280, "height": 720})
+    one.screen.resize(1280, 720)
     one.page.keyboard.press("2")
     one.page.wait_for_timeout(500)
     one.screen.shot(shots, "template-1280")
