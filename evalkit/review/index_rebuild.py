@@ -100,13 +100,23 @@ class IndexDifferences:
 
         In a bucket, where a list of a thousand names takes a request, a large index is compared only if it is empty.
         """
-        indexed_cases, decision_by_doc_id = {*index.list_case_ids()}, index.map_decisions_by_doc_id()
-        is_empty = not indexed_cases and not decision_by_doc_id
+        case_count = sum(index.case_list.count_by_status().values())
+        decision_by_doc_id = index.map_decisions_by_doc_id()
+        document_count = len(decision_by_doc_id)
+        is_empty = not case_count and not document_count
         is_in_bucket = isinstance(output_folder.root, str)
-        if is_in_bucket and len(indexed_cases) + len(decision_by_doc_id) > _MAX_LISTED_IN_BUCKET:
+        if is_in_bucket and case_count + document_count > _MAX_LISTED_IN_BUCKET:
             return cls()
-        packet_ids = {*list_case_ids_with_packet(output_folder)}
+        # Of 100,000 documents and cases all names at once would take 75 MB: those of documents go before cases are read.
         result_ids = list_ids_in_file_names(output_folder, RESULTS_FOLDER)
+        unindexed_results = frozenset(result_ids - decision_by_doc_id.keys())
+        lost_results = frozenset(decision_by_doc_id.keys() - result_ids)
+        escalated_ids = {
+            doc_id for doc_id in result_ids if decision_by_doc_id.get(doc_id) == Decision.ESCALATE_TO_SME.value
+        }
+        has_result, has_known_result = bool(result_ids), len(result_ids) > len(unindexed_results)
+        del decision_by_doc_id, result_ids
+        packet_ids, indexed_cases = {*list_case_ids_with_packet(output_folder)}, {*index.list_case_ids()}
         head_by_case = {head.case_id: head.revision for head in index.review_heads.list_all()}
         if is_in_bucket:
             review_names = output_folder.map_file_versions(REVIEWS_FOLDER).keys()
@@ -116,26 +126,19 @@ class IndexDifferences:
             has_review = output_folder.has_file
             case_names = output_folder.list_file_and_folder_names(REVIEWS_FOLDER)
         reviewed_ids = set(filter(NAME_PART_PATTERN.fullmatch, case_names))
-        escalated_ids = {
-            doc_id for doc_id, decision in decision_by_doc_id.items() if decision == Decision.ESCALATE_TO_SME.value
-        }
-        if (
-            not is_empty
-            and packet_ids | result_ids
-            and indexed_cases.isdisjoint(packet_ids)
-            and result_ids.isdisjoint(decision_by_doc_id)
-        ):
+        has_known_file = has_known_result or not indexed_cases.isdisjoint(packet_ids)
+        if not is_empty and (has_result or packet_ids) and not has_known_file:
             raise StoreError(
-                f"the database is of another output folder: none of its {len(indexed_cases)} cases and {len(decision_by_doc_id)} documents is in this folder",
+                f"the database is of another output folder: none of its {len(indexed_cases)} cases and {document_count} documents is in this folder",
                 code="STORE-FOREIGN",
                 remedy=f"Restore the folder's own database from a backup. If there is none, move {SQLITE_FILE} out of the output folder: the next command writes a new one from the files.",
             )
         return cls(
             unindexed_cases=frozenset(packet_ids - indexed_cases),
-            lost_cases=frozenset((indexed_cases | (escalated_ids & result_ids)) - packet_ids)
+            lost_cases=frozenset((indexed_cases - packet_ids) | (escalated_ids - packet_ids))
             | {name for name in reviewed_ids - packet_ids if has_review(review_file_name(name, 1))},
-            unindexed_results=frozenset(result_ids - decision_by_doc_id.keys()),
-            lost_results=frozenset(decision_by_doc_id.keys() - result_ids),
+            unindexed_results=unindexed_results,
+            lost_results=lost_results,
             unindexed_reviews=frozenset(
                 case_id
                 for case_id in reviewed_ids
