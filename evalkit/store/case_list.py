@@ -188,6 +188,11 @@ class CaseList:
             )
         else:
             page_ids = page_ids.order_by(*sort_columns).offset(offset)
+        # One list of ids: if two conditions were joined by OR, PostgreSQL would read the whole table.
+        listed_ids = sa.union_all(
+            sa.select(page_ids.limit(limit).subquery().c.case_id),
+            *([sa.select(case.case_id).where(case.case_id.in_(added_ids))] if added_ids else []),
+        )
         query = (
             sa.select(
                 *_LISTED_COLUMNS,
@@ -205,14 +210,7 @@ class CaseList:
             .outerjoin(
                 database_tables.deferrals, database_tables.deferrals.c.case_id == database_tables.cases.c.case_id
             )
-            .where(
-                sa.or_(  # a join takes SQLite longer
-                    database_tables.cases.c.case_id.in_(page_ids.limit(limit)),
-                    database_tables.cases.c.case_id.in_(added_ids),
-                )
-                if added_ids
-                else database_tables.cases.c.case_id.in_(page_ids.limit(limit))
-            )
+            .where(database_tables.cases.c.case_id.in_(listed_ids))  # a join takes SQLite longer
             .order_by(*sort_columns)
         )
         is_sorted_from_index = order not in _PARTIALLY_INDEXED_ORDERS and facet_values.keys() <= _INDEXED_FACETS
