@@ -41,6 +41,7 @@ from evalkit.store import (
     result_file_name,
     run_file_name,
 )
+from evalkit.store.change_chain import list_recorded_run_names
 
 #: Version 2 has the facts of the draw of audits, version 3 the version of the formula of its probabilities.
 SCHEMA_VERSION = 3
@@ -258,16 +259,20 @@ def tabulate_usage_by_day(records: Iterable[RunRecord]) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------------------------------------- names and beginnings
 
 
-def require_valid_run_name(name: str, records: Sequence[RunRecord]) -> None:
+def require_valid_run_name(name: str, known_names: Iterable[str]) -> None:
     """Raise UsageError if a new run cannot have this name, saying why."""
-    folded_names = {record.name.casefold(): record.name for record in records}
+    folded_names = {known_name.casefold(): known_name for known_name in known_names}
     problem = None
     if not _NAME_PATTERN.fullmatch(name) or ".." in name or name.endswith("."):
         problem = "has forbidden characters, or is too long"
     elif _GIVEN_NAME_PATTERN.fullmatch(name) or name == EARLIER_RUN_NAME:
         problem = "is one that evalkit gives itself"
     elif (known_name := folded_names.get(name.casefold())) is not None:
-        problem = f"differs from that of run {known_name} in capitals only"
+        problem = (
+            "is that of a run whose record is missing"
+            if known_name == name
+            else f"differs from that of run {known_name} in capitals only"
+        )
     if problem:
         raise UsageError(
             f"the run name {name[:_MAX_NAME_LENGTH]!r} {problem}",
@@ -311,11 +316,14 @@ def begin_or_continue_run(
     records = read_run_records(output_folder)
     if not records and output_folder.list_json_files(RESULTS_FOLDER):
         records = [_record_earlier_results(output_folder)]
+    known_names = {record.name for record in records}
+    if known_names == {EARLIER_RUN_NAME}:  # a new record must not hide that others are missing
+        known_names |= list_recorded_run_names(output_folder)
     newest = records[-1] if records else None
     comparable_settings = json.loads(encode_canonical_json(settings))  # as they are read from a record
     continued = next((record for record in records if record.name == name), None)
     if name is not None and continued is None:
-        require_valid_run_name(name, records)
+        require_valid_run_name(name, known_names)
     if name is None and newest and not newest.is_named:
         continued = newest
     problem = None
@@ -334,7 +342,7 @@ def begin_or_continue_run(
         )
     if continued is None or problem:
         continued = RunRecord(
-            name=name or _choose_name(started_at[:10], records),
+            name=name or _choose_name(started_at[:10], known_names),
             number=newest.number + 1 if newest else 1,
             is_named=name is not None,
             inputs=inputs,
@@ -344,8 +352,8 @@ def begin_or_continue_run(
     return RunRecorder(output_folder, records, continued, started_at)
 
 
-def _choose_name(day: str, records: Iterable[RunRecord]) -> str:
-    matches = (_GIVEN_NAME_PATTERN.fullmatch(record.name) for record in records)
+def _choose_name(day: str, known_names: Iterable[str]) -> str:
+    matches = map(_GIVEN_NAME_PATTERN.fullmatch, known_names)
     numbers = [int(match[2]) for match in matches if match and match[1] == day]
     return f"{day}-{max(numbers, default=0) + 1}"
 

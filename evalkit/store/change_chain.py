@@ -278,6 +278,12 @@ def read_chain(files: RecordedFiles) -> ChainState:
     return state
 
 
+def list_recorded_run_names(files: RecordedFiles) -> set[str]:
+    """List the names of all runs whose files should exist. StoreError if the folder cannot be read."""
+    entries = read_chain(files).entries.items()
+    return {name.split("/")[1] for name, (digest, _) in entries if digest and name.startswith(f"{RUNS_FOLDER}/")}
+
+
 def find_newest_number(files: RecordedFiles) -> int:
     """Return the number of the newest link; 0 if the folder has no chain."""
     stems = (PurePath(name).stem for name in files.list_json_files(CHANGES_FOLDER))

@@ -308,9 +308,8 @@ def test_replaced_fields_are_kept(samples: Path, tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_name_is_refused_with_the_remedy(name: str) -> None:
-    first = RunRecord(name="first", number=1, is_named=True, inputs=RunInputs(), settings={}, sessions=())
     with pytest.raises(UsageError, match="the run name") as refused:
-        require_valid_run_name(name, [first])
+        require_valid_run_name(name, ["first"])
     assert (refused.value.code, "baseline-2" in refused.value.remedy) == ("RUN-NAME", True)
 
 
@@ -370,6 +369,20 @@ def test_audit_names_a_changed_result_of_an_earlier_run(inbox: Path, tmp_path: P
     (output / "runs/first/läuft.txt").write_text("")
     faults = {fault.file for fault in verify_integrity(open_folder(output)).faults}
     assert faults == {f"runs/first/results/{name}.json" for name in (DOC, "quest_cbc")} | {"runs/first/läuft.txt"}
+
+
+def test_a_new_run_does_not_stand_for_one_whose_record_is_missing(inbox: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    evalkit.run(inbox, output=output, name="first")
+    unnamed = evalkit.run(inbox, output=output, profile="lean").run
+    assert not verify_integrity(open_folder(output)).faults
+    shutil.rmtree(output / "runs")
+    with pytest.raises(UsageError, match="record is missing"):
+        evalkit.run(inbox, output=output, name="first")
+    again = evalkit.run(inbox, output=output, profile="lean").run
+    assert again != unnamed
+    told = {fault.what for fault in verify_integrity(open_folder(output)).faults}
+    assert told == {"it was recorded, but is missing"}
 
 
 def test_reindex_leaves_the_runs_alone(inbox: Path, tmp_path: Path) -> None:
