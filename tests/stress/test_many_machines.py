@@ -139,7 +139,7 @@ def _walk(machine: Machine, server: PostgreSQLServer, chromium: Browser, ending:
     write_demo_folder(records / "demo")
     for name in _SHARED if DATA.is_dir() else ():
         (records / Path(name).name).write_bytes((DATA / "clinical_pdf" / name).read_bytes())
-    count = len(list(records.rglob("*.pdf")))
+    count = len(json.loads((records / "demo/expected.json").read_text())["documents"]) + len(list(records.glob("*.pdf")))
 
     _, database, scheduler, worker = SETUP
     as_postgres = {"PGHOST": server.socket_folder, "PGPORT": str(server.port), "PGUSER": "postgres"}
@@ -165,8 +165,9 @@ def _walk(machine: Machine, server: PostgreSQLServer, chromium: Browser, ending:
         assert reviewed in screen.cases()
         screen.open(reviewed)
         screen.see_everything()
-        screen.page.wait_for_selector(".ek-primary[data-key=v]:enabled")
-        screen.page.keyboard.press("v")
+        screen.page.keyboard.press("1")  # an audit is answered blind: Clinical Note
+        screen.page.get_by_role("button", name="Submit my answer").and_(screen.page.locator(":enabled")).wait_for()
+        screen.page.keyboard.press("Control+Enter")
         screen.page.wait_for_selector(f".ek-notice:has-text('{reviewed}.pdf validated')", timeout=30_000)
         screen.assert_clean()
         screen.close()
@@ -174,7 +175,7 @@ def _walk(machine: Machine, server: PostgreSQLServer, chromium: Browser, ending:
     (row,) = [json.loads(line) for line in (machine.clone / "truth.jsonl").read_text().splitlines()]
     assert (row["doc_id"], row["ground_truth_source"]) == (reviewed, "SME_VALIDATED")
     evalkit("report --to report.html")
-    assert "1 reviews" in evalkit("audit verify")
+    assert " 1 review," in evalkit("audit verify")
     assert "1 document purged" in evalkit(f"purge {reviewed}")
     verified = evalkit("audit verify")
     assert verified.startswith("0 faults: ")
