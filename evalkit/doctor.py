@@ -21,6 +21,7 @@ from evalkit.classification.traps import load_shipped_and_site_traps, load_shipp
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.install_hint import format_install_hint
 from evalkit.core.safe_io import read_regular_file
+from evalkit.core.wording import format_count
 from evalkit.document_types import compute_types_version
 from evalkit.errors import EvalkitError
 from evalkit.llm.model import Provider, Request
@@ -267,7 +268,7 @@ def _describe_own_traps(path: str) -> str | DoctorCheck:
         faults = f"{path}: {'; '.join(failed_examples[:3])}{more_note}"
         return DoctorCheck("own traps", False, faults, "Correct these rows of the traps file, or their examples.")
     example_count = sum(len(row.fires) + len(row.silent) for row in own_traps.rows)
-    summary = f"{path}: {len(own_traps.rows)} rows, {example_count} examples, version {own_traps.version}"
+    summary = f"{path}: {format_count(len(own_traps.rows), 'row')}, {format_count(example_count, 'example')}, version {own_traps.version}"
     return "; ".join([summary, *describe_weakened_traps(load_shipped_traps(), own_traps)])
 
 

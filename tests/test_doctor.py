@@ -101,7 +101,7 @@ def test_doctor_asks_the_database_for_the_time(
 @pytest.mark.parametrize(
     ("right", "wrong", "found"),
     [
-        ("", "", "1 rows, 2 examples, version 1"),
+        ("", "", "1 row, 2 examples, version 1"),
         ('severity = "MAJOR"', 'severity = "BAD"', "administrative → 0 (courier-slip) → severity"),
         ('["the courier slipped"]', '["courier slips"]', "courier-slip: example 1 of `silent` raises MAJOR"),
         ('["Courier slip no. 7"]', '["a slip"]', "courier-slip: example 1 of `fires` raises nothing, not MAJOR"),

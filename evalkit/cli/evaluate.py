@@ -29,6 +29,7 @@ from evalkit.cli.render import (
 )
 from evalkit.cli.terminal import ConsoleTable, print_blocks, print_json, print_notes, print_outcome
 from evalkit.core.clocks import format_iso_seconds, format_zulu_now, utc_now
+from evalkit.core.wording import format_count
 from evalkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def export(
         outcome = {"rows": row_count, "to": str(to), "format": file_format, "level": level}
         print_json(outcome | ({"documents_by_part": documents_by_part} if documents_by_part else {}))
     elif to is not None:
-        print_notes(f"{row_count} rows written to {to}")
+        print_notes(f"{format_count(row_count, 'row')} written to {to}")
 
 
 def import_answers(

@@ -313,12 +313,7 @@ def begin_or_continue_run(
     failed is tried again. Without a name, the newest run is continued on the same conditions if it has none either.
     UsageError for a bad name, and for a name whose run cannot be continued.
     """
-    records = read_run_records(output_folder)
-    if not records and output_folder.list_json_files(RESULTS_FOLDER):
-        records = [_record_earlier_results(output_folder)]
-    known_names = {record.name for record in records}
-    if known_names == {EARLIER_RUN_NAME}:  # a new record must not hide that others are missing
-        known_names |= list_recorded_run_names(output_folder)
+    records, known_names = _read_runs_and_known_names(output_folder)
     newest = records[-1] if records else None
     comparable_settings = json.loads(encode_canonical_json(settings))  # as they are read from a record
     continued = next((record for record in records if record.name == name), None)
@@ -350,6 +345,17 @@ def begin_or_continue_run(
             sessions=(),
         )
     return RunRecorder(output_folder, records, continued, started_at)
+
+
+def _read_runs_and_known_names(output_folder: OutputFolder) -> tuple[list[RunRecord], set[str]]:
+    """Read the runs, recording results without any as one run; also list the names that no new run may have."""
+    records = read_run_records(output_folder)
+    if not records and output_folder.list_json_files(RESULTS_FOLDER):
+        records = [_record_earlier_results(output_folder)]
+    names = {record.name for record in records}
+    if names == {EARLIER_RUN_NAME}:  # a new record must not hide that others are missing
+        names |= list_recorded_run_names(output_folder)
+    return records, names
 
 
 def _choose_name(day: str, known_names: Iterable[str]) -> str:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from evalkit.core.grouping import group_by
 from evalkit.core.spreadsheets import Cell, Sheet, escape_formula, render_workbook
+from evalkit.core.wording import format_count
 from evalkit.errors import UsageError
 from evalkit.statements.statement_parser import TRANSACTION_CSV_COLUMNS, ParsedStatement, Transaction
 from evalkit.statements.statement_template import StatementTemplate
@@ -101,7 +102,7 @@ def _render_ofx(reading: StatementReading) -> bytes:
     """
     if open_count := sum(row.is_year_open for row in reading.statement.transactions):
         raise UsageError(
-            f"the statement does not say of which year {open_count} rows are, and OFX has no dates without a year",
+            f"the statement does not say the year of {format_count(open_count, 'row')}, and OFX has no dates without a year",
             code="TEMPLATE-TABLE",
             remedy="Write a file that ends with .csv or .xlsx: it has day and month.",
         )

@@ -97,7 +97,7 @@ def test_a_year_that_is_not_known_stays_open() -> None:
     source = source._replace(statement=source.statement.model_copy(update={"transactions": rows}))
     assert b"--02-01,RENT" in written("a.csv", source)
     assert b"--02-01" in zipfile.ZipFile(io.BytesIO(written("a.xlsx", source))).read("xl/sharedStrings.xml")
-    with pytest.raises(UsageError, match="of which year 1 rows are"):
+    with pytest.raises(UsageError, match="the year of 1 row, and OFX"):
         written("a.ofx", source)
 
 

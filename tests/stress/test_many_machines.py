@@ -139,7 +139,9 @@ def _walk(machine: Machine, server: PostgreSQLServer, chromium: Browser, ending:
     write_demo_folder(records / "demo")
     for name in _SHARED if DATA.is_dir() else ():
         (records / Path(name).name).write_bytes((DATA / "clinical_pdf" / name).read_bytes())
-    count = len(json.loads((records / "demo/expected.json").read_text())["documents"]) + len(list(records.glob("*.pdf")))
+    count = len(json.loads((records / "demo/expected.json").read_text())["documents"]) + len(
+        list(records.glob("*.pdf"))
+    )
 
     _, database, scheduler, worker = SETUP
     as_postgres = {"PGHOST": server.socket_folder, "PGPORT": str(server.port), "PGUSER": "postgres"}
@@ -171,7 +173,7 @@ def _walk(machine: Machine, server: PostgreSQLServer, chromium: Browser, ending:
         screen.page.wait_for_selector(f".ek-notice:has-text('{reviewed}.pdf validated')", timeout=30_000)
         screen.assert_clean()
         screen.close()
-    assert "1 rows" in evalkit("export --to truth.jsonl")
+    assert "1 row written" in evalkit("export --to truth.jsonl")
     (row,) = [json.loads(line) for line in (machine.clone / "truth.jsonl").read_text().splitlines()]
     assert (row["doc_id"], row["ground_truth_source"]) == (reviewed, "SME_VALIDATED")
     evalkit("report --to report.html")
