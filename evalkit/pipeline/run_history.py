@@ -262,22 +262,21 @@ def tabulate_usage_by_day(records: Iterable[RunRecord]) -> list[dict[str, Any]]:
 def require_valid_run_name(name: str, known_names: Iterable[str]) -> None:
     """Raise UsageError if a new run cannot have this name, saying why."""
     folded_names = {known_name.casefold(): known_name for known_name in known_names}
-    problem = None
+    problem, remedy = None, f"Use up to {_MAX_NAME_LENGTH} letters, digits, '-', '_' and '.', for example baseline-2."
     if not _NAME_PATTERN.fullmatch(name) or ".." in name or name.endswith("."):
         problem = "has forbidden characters, or is too long"
     elif _GIVEN_NAME_PATTERN.fullmatch(name) or name == EARLIER_RUN_NAME:
         problem = "is one that evalkit gives itself"
-    elif (known_name := folded_names.get(name.casefold())) is not None:
-        problem = (
-            "is that of a run whose record is missing"
-            if known_name == name
-            else f"differs from that of run {known_name} in capitals only"
-        )
+    elif (known_name := folded_names.get(name.casefold())) == name:
+        problem = "is that of a run whose record is missing"
+        remedy = f"Restore {run_file_name(name)} from a backup, or give another --name."
+    elif known_name is not None:
+        problem = f"differs from that of run {known_name} in capitals only"
     if problem:
         raise UsageError(
             f"the run name {name[:_MAX_NAME_LENGTH]!r} {problem}",
             code="RUN-NAME",
-            remedy=f"Use up to {_MAX_NAME_LENGTH} letters, digits, '-', '_' and '.', for example baseline-2.",
+            remedy=remedy,
         )
 
 
@@ -313,12 +312,12 @@ def begin_or_continue_run(
     failed is tried again. Without a name, the newest run is continued on the same conditions if it has none either.
     UsageError for a bad name, and for a name whose run cannot be continued.
     """
-    records, known_names = _read_runs_and_known_names(output_folder)
+    records = read_run_records(output_folder)
+    if not records and output_folder.list_json_files(RESULTS_FOLDER):
+        records = [_record_earlier_results(output_folder)]
     newest = records[-1] if records else None
     comparable_settings = json.loads(encode_canonical_json(settings))  # as they are read from a record
     continued = next((record for record in records if record.name == name), None)
-    if name is not None and continued is None:
-        require_valid_run_name(name, known_names)
     if name is None and newest and not newest.is_named:
         continued = newest
     problem = None
@@ -336,6 +335,10 @@ def begin_or_continue_run(
             remedy="Give another --name: that is a new run, and this one's results are kept.",
         )
     if continued is None or problem:
+        # A new record must not hide that an older one is missing.
+        known_names = {record.name for record in records} | list_recorded_run_names(output_folder)
+        if name is not None:
+            require_valid_run_name(name, known_names)
         continued = RunRecord(
             name=name or _choose_name(started_at[:10], known_names),
             number=newest.number + 1 if newest else 1,
@@ -345,17 +348,6 @@ def begin_or_continue_run(
             sessions=(),
         )
     return RunRecorder(output_folder, records, continued, started_at)
-
-
-def _read_runs_and_known_names(output_folder: OutputFolder) -> tuple[list[RunRecord], set[str]]:
-    """Read the runs, recording results without any as one run; also list the names that no new run may have."""
-    records = read_run_records(output_folder)
-    if not records and output_folder.list_json_files(RESULTS_FOLDER):
-        records = [_record_earlier_results(output_folder)]
-    names = {record.name for record in records}
-    if names == {EARLIER_RUN_NAME}:  # a new record must not hide that others are missing
-        names |= list_recorded_run_names(output_folder)
-    return records, names
 
 
 def _choose_name(day: str, known_names: Iterable[str]) -> str:

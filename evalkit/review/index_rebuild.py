@@ -116,7 +116,8 @@ class IndexDifferences:
         }
         has_result, has_known_result = bool(result_ids), len(result_ids) > len(unindexed_results)
         del decision_by_doc_id, result_ids
-        packet_ids, indexed_cases = {*list_case_ids_with_packet(output_folder)}, {*index.list_case_ids()}
+        # Rows first: a packet is written before its row, and so the packet of a row that is listed is found.
+        indexed_cases, packet_ids = {*index.list_case_ids()}, {*list_case_ids_with_packet(output_folder)}
         head_by_case = {head.case_id: head.revision for head in index.review_heads.list_all()}
         if is_in_bucket:
             review_names = output_folder.map_file_versions(REVIEWS_FOLDER).keys()

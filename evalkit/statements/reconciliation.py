@@ -12,6 +12,7 @@ from itertools import groupby, pairwise
 from typing import Literal, NamedTuple
 
 from evalkit.core.records import LazyStrictRecord
+from evalkit.core.wording import format_count
 from evalkit.statements.statement_parser import ParsedStatement, PrintedSum, Transaction
 from evalkit.statements.statement_template import StatementTemplate
 
@@ -249,7 +250,7 @@ def _check_repeated_rows(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
         yield SumCheck(
             name="repeated_rows", account=repeated_rows[0].account, expected=Decimal(0), found=amount, difference=amount,
             is_met=False, page=repeated_rows[0].page,
-            message=f"{len(repeated_rows)} rows on pages {pages} repeat rows of earlier pages; the amounts without these rows add up to {sum((row.amount for row in account.rows), Decimal(0)) - amount}",
+            message=f"repeated from earlier pages: {format_count(len(repeated_rows), 'row')}, on page {pages}; without, the amounts add up to {sum((row.amount for row in account.rows), Decimal(0)) - amount}",
         )  # fmt: skip
 
 

@@ -281,7 +281,11 @@ def read_chain(files: RecordedFiles) -> ChainState:
 def list_recorded_run_names(files: RecordedFiles) -> set[str]:
     """List the names of all runs whose files should exist. StoreError if the folder cannot be read."""
     entries = read_chain(files).entries.items()
-    return {name.split("/")[1] for name, (digest, _) in entries if digest and name.startswith(f"{RUNS_FOLDER}/")}
+    return {
+        name.split("/")[1]
+        for name, (digest, _) in entries
+        if digest not in (None, _CHANGING) and name.startswith(f"{RUNS_FOLDER}/")
+    }
 
 
 def find_newest_number(files: RecordedFiles) -> int:

@@ -371,18 +371,24 @@ def test_audit_names_a_changed_result_of_an_earlier_run(inbox: Path, tmp_path: P
     assert faults == {f"runs/first/results/{name}.json" for name in (DOC, "quest_cbc")} | {"runs/first/läuft.txt"}
 
 
-def test_a_new_run_does_not_stand_for_one_whose_record_is_missing(inbox: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("removed", [["runs"], ["runs", "results"], ["runs/first"], ["runs/{unnamed}"]])
+def test_a_new_run_does_not_stand_for_one_whose_record_is_missing(
+    inbox: Path, tmp_path: Path, removed: list[str]
+) -> None:
     output = tmp_path / "output"
     evalkit.run(inbox, output=output, name="first")
     unnamed = evalkit.run(inbox, output=output, profile="lean").run
     assert not verify_integrity(open_folder(output)).faults
-    shutil.rmtree(output / "runs")
-    with pytest.raises(UsageError, match="record is missing"):
-        evalkit.run(inbox, output=output, name="first")
-    again = evalkit.run(inbox, output=output, profile="lean").run
-    assert again != unnamed
-    told = {fault.what for fault in verify_integrity(open_folder(output)).faults}
-    assert told == {"it was recorded, but is missing"}
+    for folder in removed:
+        shutil.rmtree(output / folder.format(unnamed=unnamed))
+    lost = {name for name in ("first", unnamed) if not (output / f"runs/{name}").exists()}
+    assert evalkit.run(inbox, output=output).run not in lost
+    if "first" in lost:
+        with pytest.raises(UsageError, match="record is missing") as refused:
+            evalkit.run(inbox, output=output, name="first")
+        assert "runs/first/run.json" in refused.value.remedy
+    told = verify_integrity(open_folder(output)).faults
+    assert lost <= {fault.file.split("/")[1] for fault in told if fault.what == "it was recorded, but is missing"}
 
 
 def test_reindex_leaves_the_runs_alone(inbox: Path, tmp_path: Path) -> None:

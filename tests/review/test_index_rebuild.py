@@ -295,6 +295,24 @@ def test_an_agreeing_folder_is_opened_in_silence(settled_desk: Workspace, caplog
     assert caplog.text == ""
 
 
+def test_a_case_written_while_names_are_compared_is_not_lost(
+    settled_desk: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for reading in ("list_case_ids_with_packet", "list_ids_in_file_names"):
+        original = getattr(rebuilding, reading)
+
+        def read_before_another_process_writes(
+            *folder: Any, _original: Callable[..., Any] = original, _doc_id: str = reading
+        ) -> Any:
+            read = _original(*folder)
+            settled_desk.publish(Build.single("Genomic Report"), [Build.issue()], doc_id=_doc_id)
+            return read
+
+        with monkeypatch.context() as patch:
+            patch.setattr(rebuilding, reading, read_before_another_process_writes)
+            assert not rebuilding.IndexDifferences.find(settled_desk.files, settled_desk.index).lost_cases
+
+
 def test_lost_packet_is_told_and_its_deferral_is_kept(
     settled_desk: Workspace, caplog: pytest.LogCaptureFixture
 ) -> None:

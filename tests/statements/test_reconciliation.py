@@ -116,7 +116,7 @@ def test_repeated_rows_are_told_and_kept() -> None:
     rows = [row("-1.00", text="SHOP 11940892"), row("-1.00", text="SHOP 11940892", page=2)]
     (found,) = checks(rows, [])
     assert (found.name, found.is_met, found.found) == ("repeated_rows", False, Decimal("-1.00"))
-    assert "1 rows on pages 2" in found.message
+    assert "1 row, on page 2;" in found.message
 
 
 def test_equal_rows_happen() -> None:

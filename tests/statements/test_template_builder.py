@@ -102,7 +102,7 @@ def test_the_shared_statement_is_read_and_its_faults_are_told(tmp_path: Path) ->
         or not made.reconciliation.has_only_met_checks
     )
     assert not checks["repeated_rows"].is_met
-    assert "52 rows on pages 4, 5" in checks["repeated_rows"].message
+    assert "52 rows, on page 4, 5;" in checks["repeated_rows"].message
     assert len(made.statement.transactions) == rows.there  # they are told, not dropped
     assert made.statement.left_over == made.statement.outside == ()
 
