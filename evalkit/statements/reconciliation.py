@@ -250,7 +250,7 @@ def _check_repeated_rows(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
         yield SumCheck(
             name="repeated_rows", account=repeated_rows[0].account, expected=Decimal(0), found=amount, difference=amount,
             is_met=False, page=repeated_rows[0].page,
-            message=f"repeated from earlier pages: {format_count(len(repeated_rows), 'row')}, on page {pages}; without, the amounts add up to {sum((row.amount for row in account.rows), Decimal(0)) - amount}",
+            message=f"repeated from earlier pages: {format_count(len(repeated_rows), 'row')}, on page {pages}; without them, the amounts add up to {sum((row.amount for row in account.rows), Decimal(0)) - amount}",
         )  # fmt: skip
 
 

@@ -279,7 +279,10 @@ def read_chain(files: RecordedFiles) -> ChainState:
 
 
 def list_recorded_run_names(files: RecordedFiles) -> set[str]:
-    """List the names of all runs whose files should exist. StoreError if the folder cannot be read."""
+    """List the names of all runs whose files should exist.
+
+    StoreError if the folder cannot be read.
+    """
     entries = read_chain(files).entries.items()
     return {
         name.split("/")[1]
