@@ -69,7 +69,7 @@ const counted = (model, root, token) => {
 // `confirmed`, `dismissed` or nothing.
 const verdictButtons = (issueId, said, send, isLocked, { change, keep }) => {
   const button = (verdict, text, letter) => el("button", {
-    "data-key": letter, "data-decides": "", "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : "", disabled: isLocked,
+    "data-key": letter, "data-decides": "", "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : said ? "" : "ek-open", disabled: isLocked,
     onclick: (event) => { event.stopPropagation(); send("verdict", { issue_id: issueId, verdict: said === verdict ? null : verdict }); },
   }, text, kbd(letter));
   return el("div", { class: "ek-verdicts" }, button("confirmed", change, "c"), button("dismissed", keep, "x"));

@@ -71,6 +71,9 @@ class SegmentEditor(PressCounter, TypesWidget):
     )
     is_locked = traitlets.Bool(default_value=False, help="True if the case can only be read.")
     why_not = traitlets.Unicode(help="A sentence why the case cannot be validated yet; empty if it can.")
+    implied = traitlets.Unicode(
+        help="A sentence how a validation would answer the questions that are still open; empty if none is."
+    )
     saved = traitlets.Unicode(help="The result of the last attempt to save, e.g. ``Draft saved 10:42:07``.")
     question = traitlets.Unicode(
         help="A question about a contradiction in the expert's answer, asked once before it is submitted; empty for none."

@@ -241,6 +241,10 @@ class ReviewCase(ABC):
         """
         return ""
 
+    def describe_implied_answers(self, draft: Draft) -> str:
+        """Say how a validation would answer the questions that are still open; empty if none is."""
+        return ""
+
     @property
     def boundary_doubts(self) -> tuple[BoundaryDoubt, ...]:
         """The pages on which a document may begin, in page order; empty in a blind case."""

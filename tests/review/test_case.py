@@ -198,6 +198,30 @@ def test_issue_notes_go_to_its_verdict_or_to_the_notes(case: ReviewCase) -> None
     )
 
 
+def test_it_is_said_how_a_validation_answers_what_is_still_asked(build: Any) -> None:
+    answer, bundle = build.single("Genomic Report", 3), build.bundle([["a"]] * 3)
+    doubts = [
+        build.issue("V3-0001", document_type="Genomic Report"),
+        *(build.issue(f"V4-000{number}", code="V4-QUOTE-ABSENT", quote="BRCA2") for number in (1, 2)),
+        build.issue("V4-0003", code="V4-EVIDENCE-WEAK"),
+        build.issue("V2-0001", "MINOR"),
+    ]
+    packet = build.packet(build.result(answer, doubts), bundle)
+    case = ClassificationReviewCase(packet, bundle, 0, Draft.from_packet(packet), None, is_completed=False, reviews=())
+    assert case.describe_implied_answers(case.draft) == ""  # nothing was seen, so that nothing can be validated
+    seen = case.draft
+    for doubt in packet.open_issues:
+        seen = case.mark_target_and_page_seen(seen, doubt.issue_id, 1)
+    assert case.describe_implied_answers(seen) == (
+        "If you validate, you answer “It is Genomic Report”, “The quote is right” (2 times) and 1 more."
+    )
+    said = seen.set_issue_verdict("V3-0001", "dismissed").set_issue_verdict("V4-0003", "dismissed")
+    assert case.describe_implied_answers(said) == "If you validate, you answer “The quote is right” (2 times)."
+    all_said = said.set_issue_verdict("V4-0001", "dismissed").set_issue_verdict("V4-0002", "dismissed")
+    assert case.describe_implied_answers(all_said) == ""
+    assert case.describe_implied_answers(seen.set_segment_type(0, OTHER)) == ""  # changed: nothing to validate
+
+
 # --- flags from Python ----------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +26,7 @@ from evalkit.classification.schema import (
     ReviewedClassification,
     Segment,
 )
-from evalkit.core.wording import format_page_numbers, format_page_ranges
+from evalkit.core.wording import format_page_numbers, format_page_ranges, join_with_and
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION, DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person, read_page_facts
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused
@@ -82,6 +83,8 @@ _PART_WORDS: dict[ClassificationPart, str] = {
     "mixture": "shares of the types",
 }
 
+#: Answers that a validation implies, of which each is named.
+_MAX_IMPLIED = 2
 _IssuePredicate = Callable[[Issue], bool]
 
 
@@ -425,6 +428,17 @@ class ClassificationReviewCase(ReviewCase):
         return self._get_answers(draft).find_contradiction(
             [(segment.start_page, segment.end_page, segment.dominant_type) for segment in draft.segments]
         )
+
+    @override
+    def describe_implied_answers(self, draft: Draft) -> str:
+        if self.explain_validation_block(draft):
+            return ""
+        open_ids = {*self.get_viewing_requirements(draft).issue_ids} - {one.issue_id for one in draft.issue_verdicts}
+        answers = Counter(get_issue_answers(one).keep for one in self.packet.open_issues if one.issue_id in open_ids)
+        named = [f"“{answer}”{f' ({count} times)' if count > 1 else ''}" for answer, count in answers.items()]
+        if len(named) > _MAX_IMPLIED:
+            named[_MAX_IMPLIED:] = [f"{len(named) - _MAX_IMPLIED} more"]
+        return f"If you validate, you answer {join_with_and(named)}." if named else ""
 
     @override
     def describe_record(self, draft: Draft) -> tuple[RecordLine, ...]:
