@@ -6,7 +6,7 @@ from typing import Any
 
 import traitlets
 
-from evalkit.classification.schema import PresenceLevel, Segment
+from evalkit.classification.schema import ClassificationOutput, PresenceLevel, Segment
 from evalkit.classification.v4_evidence_quality import score_evidence
 from evalkit.core.wording import format_count, format_page_numbers
 from evalkit.issue import Issue, PageBox, QuoteVerdict
@@ -224,12 +224,23 @@ def format_case_summary_line(packet: SMEPacket) -> str:
     """Format issue counts, the program's answer and its quality in one line."""
     classification = packet.classification
     program_type = (classification.dominant_type_overall or "cannot tell") if classification else "no usable answer"
-    score = score_evidence(classification, packet.open_issues)
-    # The share of quotes that are on their pages says nothing about the type.
-    quotes_words = "quotes not checked" if score is None else f"{score:.0%} of its quotes found"
-    quality_words = f" · {quotes_words}" if classification else ""
+    quality_words = f" · {_describe_quotes(classification, packet.open_issues)}" if classification else ""
     asked_words = f"{packet.decision_reason} · " if packet.review_reason == "requested" else ""
     return f"{asked_words}{format_issue_counts(packet)} · the program says: {program_type}{quality_words}"
+
+
+def _describe_quotes(classification: ClassificationOutput, issues: Sequence[Issue]) -> str:
+    """Describe how many of the quotes are in doubt; that all are right says nothing about the type."""
+    if score_evidence(classification, issues) is None:
+        return "quotes not checked"
+    quotes = {
+        quote.snippet
+        for segment in classification.segments
+        for presence in segment.segment_composition
+        for quote in presence.top_evidence
+    }
+    doubted = quotes & {issue.quote for issue in issues if issue.agent == "V4"}
+    return f"{len(doubted)} of {format_count(len(quotes), 'quote')} in doubt" if doubted else "no quote in doubt"
 
 
 def format_issue_counts(packet: SMEPacket) -> str:

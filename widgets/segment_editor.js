@@ -221,7 +221,7 @@ function render({ model, el: root }) {
         el("b", { text: "What will be recorded" }),
         el("ul", { tabindex: 0 }, lines.map((line) => el("li", { dir: "auto", class: `ek-line-${line.kind}`, title: line.text, text: line.text })))) : null,
       el("div", { class: "ek-row ek-state" },
-        el("span", { class: why || implied ? "ek-muted" : "ek-seen", text: ready }),
+        el("span", { class: why ? "ek-muted" : implied ? "ek-implied" : "ek-seen", text: ready }),
         el("span", { class: "ek-grow" }),
         el("span", { class: "ek-saved", text: model.get("saved") })),
       el("div", { class: "ek-row ek-main" },

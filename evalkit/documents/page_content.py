@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.documents.identity.barcodes import find_barcode_areas
+from evalkit.documents.page_damage import MISLEADING_FONT
 from evalkit.documents.ruled_tables import RulingLine, TableGrid, find_grids
 from evalkit.documents.visibility import (
     FILLED_FLAG,
@@ -48,7 +49,6 @@ UNPRINTABLE_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff
 #: Formatting marks, private-use characters and others that may leave no ink on the page.
 _TRACELESS_CHARACTER = re.compile("[\xad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ue000-\uf8ff\ufeff\ufffd]")
 #: What is lost on a page whose font gives glyphs other characters than it shows.
-_MISLEADING_FONT = "its text has other letters or digits than it shows, so the page was read from its picture"
 #: MuPDF's word: x0, y0, x1, y1, text, number of its block, of its line in the block, and of the word in the line.
 _MupdfWord = tuple[float, float, float, float, str, int, int, int]
 
@@ -222,7 +222,7 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
         shape_count=shape_count,
         is_blank=not visible_lines and total_image_area < 1 and (has_few_rules or inspector.is_single_colour),
         barcode_areas=find_barcode_areas(inspector.blocks, image_areas),
-        damage=(_MISLEADING_FONT,) if inspector.has_misleading_font else (),
+        damage=(MISLEADING_FONT,) if inspector.has_misleading_font else (),
     )
 
 

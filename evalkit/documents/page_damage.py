@@ -13,6 +13,8 @@ from evalkit.documents.bundle import Page
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.issue import Issue, IssueSeverity
 
+#: The damage of a page whose text in the file is not what the page shows.
+MISLEADING_FONT = "its text has other letters or digits than it shows, so the page was read from its picture"
 _CONTENT_REMOVED = "the content that the page had is missing in the file"
 
 
@@ -53,7 +55,7 @@ def build_damage_issues(pages: Sequence[Page], location: str = "document", **iss
             location=location,
             suggested_fix="Compare with the original, or have the document sent again",
             page=damaged_pages[0].page_num,
-            facts={"pages": numbers, "losses": losses},
+            facts={"pages": numbers, "losses": losses, "cause": "font" if losses == MISLEADING_FONT else "loss"},
             **issue_fields,
         )
     ]

@@ -23,6 +23,7 @@ from evalkit.review.ground_truth import GroundTruthRecord, Review, ReviewOutcome
 from evalkit.review.issue_context import IssueContext, build_issue_context, get_issue_id
 from evalkit.review.packet import SMEPacket
 from evalkit.review.permissions import READ_ONLY_SENTENCE
+from evalkit.review.plain_sentences import get_issue_answers
 from evalkit.review.submission import Correction, Submission, build_incomplete_review_error
 from evalkit.store import Deferral, OutputFolder
 
@@ -32,6 +33,8 @@ RecordLineKind = Literal["type", "quote", "field", "vouch", "change"]
 PacketT = TypeVar("PacketT", bound=SMEPacket)
 AnswerT_contra = TypeVar("AnswerT_contra", contravariant=True)
 
+#: Answers that a validation implies, of which each is named.
+_MAX_IMPLIED = 2
 _CASE_CLOSED_SENTENCE = "This case is already closed."
 #: The word on the screen for an issue of each severity; the browser's are in ``dom.js``.
 _SEVERITY_WORDS = {
@@ -243,7 +246,14 @@ class ReviewCase(ABC):
 
     def describe_implied_answers(self, draft: Draft) -> str:
         """Say how a validation would answer the questions that are still open; empty if none is."""
-        return ""
+        if self.explain_validation_block(draft):
+            return ""
+        open_ids = {*self.get_viewing_requirements(draft).issue_ids} - {one.issue_id for one in draft.issue_verdicts}
+        answers = Counter(get_issue_answers(one).keep for one in self.packet.open_issues if one.issue_id in open_ids)
+        named = [f"“{answer}”{f' ({count} times)' if count > 1 else ''}" for answer, count in answers.items()]
+        if len(named) > _MAX_IMPLIED:
+            named[_MAX_IMPLIED:] = [f"{len(named) - _MAX_IMPLIED} more"]
+        return f"What you leave open counts as {join_with_and(named)}." if named else ""
 
     @property
     def boundary_doubts(self) -> tuple[BoundaryDoubt, ...]:

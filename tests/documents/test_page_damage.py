@@ -17,9 +17,10 @@ from evalkit.classification.orchestrator import collect_reader_issues
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.documents.ocr import resolve_ocr_engine
-from evalkit.documents.page_damage import find_losses, take_warnings
+from evalkit.documents.page_damage import MISLEADING_FONT, find_losses, take_warnings
 from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
+from evalkit.review.plain_sentences import describe_issue, get_issue_answers
 
 from .scanning import needs_tesseract
 
@@ -168,11 +169,21 @@ def test_a_broken_picture_on_a_recognised_page_is_told(tmp_path: Path) -> None:
     assert "picture" in bundle.pages[0].damage[0]
 
 
-def test_a_damaged_page_goes_to_a_person() -> None:
-    damaged_page = Page.model_validate(page(2, "Stage: not stated").model_dump() | {"damage": ("a font is missing",)})
+@pytest.mark.parametrize(
+    ("damage", "cause", "answer"),
+    [
+        (("a font is missing",), "loss", "Nothing important is lost"),
+        ((MISLEADING_FONT,), "font", "The file is genuine"),
+        ((MISLEADING_FONT, "a font is missing"), "loss", "Nothing important is lost"),
+    ],
+)
+def test_a_damaged_page_goes_to_a_person(damage: tuple[str, ...], cause: str, answer: str) -> None:
+    damaged_page = Page.model_validate(page(2, "Stage: not stated").model_dump() | {"damage": damage})
     (issue,) = collect_reader_issues(document("Text", damaged_page))
     assert (issue.code, issue.severity, issue.page) == ("READER-PAGE-DAMAGED", "MAJOR", 2)
-    assert issue.facts == {"pages": "2", "losses": "a font is missing"}
+    assert issue.facts == {"pages": "2", "losses": "; ".join(damage), "cause": cause}
+    assert get_issue_answers(issue).keep == answer
+    assert describe_issue(issue).endswith("Is the file genuine?" if cause == "font" else "Is anything important lost?")
     assert not list(collect_reader_issues(document("Text")))
 
 

@@ -213,13 +213,31 @@ def test_it_is_said_how_a_validation_answers_what_is_still_asked(build: Any) -> 
     for doubt in packet.open_issues:
         seen = case.mark_target_and_page_seen(seen, doubt.issue_id, 1)
     assert case.describe_implied_answers(seen) == (
-        "If you validate, you answer “It is Genomic Report”, “The quote is right” (2 times) and 1 more."
+        "What you leave open counts as “It is Genomic Report”, “The quote is right” (2 times) and 1 more."
     )
     said = seen.set_issue_verdict("V3-0001", "dismissed").set_issue_verdict("V4-0003", "dismissed")
-    assert case.describe_implied_answers(said) == "If you validate, you answer “The quote is right” (2 times)."
+    assert case.describe_implied_answers(said) == "What you leave open counts as “The quote is right” (2 times)."
     all_said = said.set_issue_verdict("V4-0001", "dismissed").set_issue_verdict("V4-0002", "dismissed")
     assert case.describe_implied_answers(all_said) == ""
     assert case.describe_implied_answers(seen.set_segment_type(0, OTHER)) == ""  # changed: nothing to validate
+
+
+def test_an_answer_that_changes_nothing_else_is_in_the_record(build: Any) -> None:
+    doubts = [
+        build.issue("V3-0001", code="V3-CONTEXT", page=2),
+        build.issue("reader-0001", code="READER-PAGE-DAMAGED", facts={"pages": "1", "losses": "a font is missing"}),
+        build.issue("V3-0002", document_type="Genomic Report"),
+    ]
+    bundle = build.bundle([["a"]] * 3)
+    packet = build.packet(build.result(build.single("Genomic Report", 3), doubts), bundle)
+    case = ClassificationReviewCase(packet, bundle, 0, Draft.from_packet(packet), None, is_completed=False, reviews=())
+    said = case.draft
+    for doubt in doubts:
+        said = said.set_issue_verdict(doubt.issue_id, "confirmed")
+    lines = [line.text for line in case.describe_record(said) if line.text.startswith("Your answer")]
+    assert lines == ["Your answer: There is a problem (page 2)", "Your answer: Something important is lost"]
+    kept = said.set_issue_verdict("reader-0001", "dismissed").set_issue_verdict("V3-0001", None)
+    assert not [line for line in case.describe_record(kept) if line.text.startswith("Your answer")]
 
 
 # --- flags from Python ----------------------------------------------------------------------------------------------

@@ -58,6 +58,7 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.documents.bundle import AddressedText, Block, DocumentBundle
 from evalkit.documents.identity.page_identity import find_patient_identifiers
+from evalkit.documents.page_damage import MISLEADING_FONT
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.grader import FORM_CHECKS, FormIssue
@@ -326,6 +327,7 @@ def iter_reader_issues() -> Iterator[Issue]:
         document(page(1, "Text."), german),
         document(order, page(2, "Text.").model_copy(update={"blocks": (hidden,)})),
         document(page(1, "Text.").model_copy(update={"addressed": (beside,)})),
+        document(page(1, "Text.").model_copy(update={"damage": (MISLEADING_FONT,)})),
         document(page(1, "", status="failed")).model_copy(update={"is_too_slow": True}),
         document(page(1, "", status="image"), half_read, damaged, is_repaired=True),
         document(page(1, "", status="blank"), page(2, "", status="blank")),

@@ -48,6 +48,28 @@ def test_confirmed_fabricated_quote_is_not_in_the_truth(screen: Workbench, tmp_p
     assert issue.quote not in truth
 
 
+def test_doubted_quotes_are_counted_not_scored(screen: Workbench) -> None:
+    screen.dispatch_message({"action": "open", "case_id": "altered_quotes"})
+    doubted = {issue.quote for issue in screen.case.packet.open_issues if issue.agent == "V4"}
+    line = screen.panels["classification"].case["subline"]
+    assert len(doubted) == 2
+    assert " · 2 of " in line
+    assert line.endswith(" quotes in doubt")
+    screen.dispatch_message({"action": "queue"})
+    screen.dispatch_message({"action": "open", "case_id": "adjoining_notes"})
+    assert screen.panels["classification"].case["subline"].endswith(" · no quote in doubt")
+
+
+def test_what_is_left_open_is_said_beside_validate(screen: Workbench) -> None:
+    screen.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
+    assert screen.segment_editor.implied == ""
+    look_at_everything(screen)
+    assert screen.segment_editor.implied == "What you leave open counts as “The quote is right”."
+    issue = next(issue for issue in screen.case.packet.issues if get_issue_answers(issue).effect == "strike_quote")
+    send(screen, "verdict", issue_id=issue.issue_id, verdict="confirmed")
+    assert screen.segment_editor.implied == ""
+
+
 def test_withdrawn_answer_strikes_nothing(screen: Workbench) -> None:
     screen.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
     issue_id = screen.panels["classification"].selected

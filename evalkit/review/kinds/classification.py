@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +25,7 @@ from evalkit.classification.schema import (
     ReviewedClassification,
     Segment,
 )
-from evalkit.core.wording import format_page_numbers, format_page_ranges, join_with_and
+from evalkit.core.wording import format_page_numbers, format_page_ranges
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION, DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person, read_page_facts
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused
@@ -83,8 +82,6 @@ _PART_WORDS: dict[ClassificationPart, str] = {
     "mixture": "shares of the types",
 }
 
-#: Answers that a validation implies, of which each is named.
-_MAX_IMPLIED = 2
 _IssuePredicate = Callable[[Issue], bool]
 
 
@@ -430,17 +427,6 @@ class ClassificationReviewCase(ReviewCase):
         )
 
     @override
-    def describe_implied_answers(self, draft: Draft) -> str:
-        if self.explain_validation_block(draft):
-            return ""
-        open_ids = {*self.get_viewing_requirements(draft).issue_ids} - {one.issue_id for one in draft.issue_verdicts}
-        answers = Counter(get_issue_answers(one).keep for one in self.packet.open_issues if one.issue_id in open_ids)
-        named = [f"“{answer}”{f' ({count} times)' if count > 1 else ''}" for answer, count in answers.items()]
-        if len(named) > _MAX_IMPLIED:
-            named[_MAX_IMPLIED:] = [f"{len(named) - _MAX_IMPLIED} more"]
-        return f"If you validate, you answer {join_with_and(named)}." if named else ""
-
-    @override
     def describe_record(self, draft: Draft) -> tuple[RecordLine, ...]:
         return tuple(dict.fromkeys(self._iterate_record_lines(draft)))
 
@@ -459,6 +445,7 @@ class ClassificationReviewCase(ReviewCase):
             lines, quote_words = _describe_evidence(self._classification_after_repair, answers)
             yield from lines
         yield from (RecordLine(sentence, "change") for sentence in self.describe_changes(draft))
+        yield from (RecordLine(sentence, "change") for sentence in self._describe_mere_answers(draft))
         is_corrected = self.is_blind or bool(changed_parts)
         parts = (
             _choose_vouched_parts(None, "corrected", tuple(self._choose_corrected_parts(draft)))
@@ -471,6 +458,14 @@ class ClassificationReviewCase(ReviewCase):
             return
         part_words = ", ".join(_PART_WORDS[part] for part in parts) or "nothing"
         yield RecordLine(f"You vouch for: {part_words}{quote_words}", "vouch")
+
+    def _describe_mere_answers(self, draft: Draft) -> Iterator[str]:
+        """Describe the answers that change nothing else than what is recorded of the question."""
+        confirmed_ids = {one.issue_id for one in draft.issue_verdicts if one.verdict == "confirmed"}
+        for issue in self.packet.open_issues:
+            answers = get_issue_answers(issue)
+            if issue.issue_id in confirmed_ids and answers.effect == "none":
+                yield f"Your answer: {answers.change}{f' (page {issue.page})' if issue.page else ''}"
 
     def _describe_asked_parts(self, draft: Draft) -> Iterator[str]:
         """Describe what is asked, with the draft's answer, in the order of the pages."""
