@@ -35,6 +35,7 @@ AnswerT_contra = TypeVar("AnswerT_contra", contravariant=True)
 
 #: Answers that a validation implies, of which each is named.
 _MAX_IMPLIED = 2
+_GRAVE = (IssueSeverity.BLOCKER, IssueSeverity.MAJOR)
 _CASE_CLOSED_SENTENCE = "This case is already closed."
 #: The word on the screen for an issue of each severity; the browser's are in ``dom.js``.
 _SEVERITY_WORDS = {
@@ -248,9 +249,15 @@ class ReviewCase(ABC):
         """Say how a validation would answer the questions that are still open; empty if none is."""
         if self.explain_validation_block(draft):
             return ""
-        open_ids = {*self.get_viewing_requirements(draft).issue_ids} - {one.issue_id for one in draft.issue_verdicts}
-        answers = Counter(get_issue_answers(one).keep for one in self.packet.open_issues if one.issue_id in open_ids)
-        named = [f"“{answer}”{f' ({count} times)' if count > 1 else ''}" for answer, count in answers.items()]
+        required_ids = self.get_viewing_requirements(draft).issue_ids
+        judged_ids = {verdict.issue_id for verdict in draft.issue_verdicts}
+        answers = dict.fromkeys(
+            get_issue_answers(issue).keep
+            for issue in self.packet.open_issues
+            if issue.issue_id not in judged_ids
+            and (issue.issue_id in required_ids or (issue.severity in _GRAVE and not self.is_short(draft)))
+        )
+        named = [f"“{answer}”" for answer in answers]
         if len(named) > _MAX_IMPLIED:
             named[_MAX_IMPLIED:] = [f"{len(named) - _MAX_IMPLIED} more"]
         return f"What you leave open counts as {join_with_and(named)}." if named else ""

@@ -74,7 +74,18 @@ _CLOSE = """() => new Promise((done) => {
 
 
 def p95(values: list[float]) -> float:
-    return statistics.quantiles(values, n=20)[-1]
+    return statistics.quantiles(values, n=20, method="inclusive")[-1]
+
+
+def opened(screen: Screen, case_id: str) -> str:
+    """How long a case takes from its button in the queue to a lit page, again and again."""
+    took = []
+    for _ in range(OPENINGS):
+        screen.page.wait_for_timeout(500)
+        took.append(screen.page.evaluate(_OPEN, case_id))
+        screen.page.wait_for_timeout(500)
+        screen.queue()
+    return f"{statistics.median(took):.0f} ms, p95 {p95(took):.0f} ms"
 
 
 def kernel_memory(server: int) -> float:
@@ -101,6 +112,7 @@ def workbench(table: Table) -> None:
             screen = Screen(browser, server.address, 1440, 900)
             screen.log_in(server.codes["dr_lee"])
             visited = visits(browser, screen)
+            lit = opened(screen, "fabricated_quote")
             screen.open("fabricated_quote")
             screen.page.wait_for_selector(".ek-issue .ek-seen")
             memory = kernel_memory(server.pid)
@@ -118,7 +130,8 @@ def workbench(table: Table) -> None:
     table.add_row("workbench: `evalkit review` to login page", f"{started:.1f} s", "")
     for visit, took in visited.items():
         told = f"{statistics.median(took):.1f} s (median of {len(took)})"
-        table.add_row(f"workbench: address to usable queue, {visit}", told, "goal 3.0")
+        table.add_row(f"workbench: address to usable queue, {visit}", told, "goal 2.5")
+    table.add_row("workbench: open case to lit page, a case of the demo", lit, "goal 600")
     table.add_row("workbench: next issue, p95", f"{p95(turns):.0f} ms", "goal 150")
     table.add_row("workbench: kernel after the first case", f"{memory:.0f} MB PSS", "goal 110")
     sat = sitting()
@@ -172,7 +185,7 @@ def submitting(table: Table) -> None:
                 took.append(screen.page.evaluate(_CLOSE))
             screen.close()
         browser.close()
-    table.add_row("workbench: submit to next case, p95", f"{p95(took):.0f} ms", "goal 500")
+    table.add_row("workbench: submit to next case, p95", f"{p95(took):.0f} ms", "goal 450")
 
 
 def long_packet(table: Table) -> None:
@@ -184,12 +197,7 @@ def long_packet(table: Table) -> None:
         with serving(output, ["dr_lee"]) as server:
             screen = Screen(browser, server.address, 1440, 900)
             screen.log_in(server.codes["dr_lee"])
-            opened = []
-            for _ in range(OPENINGS):
-                screen.page.wait_for_timeout(500)
-                opened.append(screen.page.evaluate(_OPEN, "long"))
-                screen.page.wait_for_timeout(500)
-                screen.queue()
+            lit = opened(screen, "long")
             screen.open("long")
             first = [screen.page.evaluate(_FLIP, "next") for _ in range(TURNS)]
             cached = []
@@ -200,7 +208,7 @@ def long_packet(table: Table) -> None:
             memory = kernel_memory(server.pid)
             screen.close()
         browser.close()
-    table.add_row(f"workbench: open case to lit page, {LONG} pages, p95", f"{p95(opened):.0f} ms", "goal 1000")
+    table.add_row(f"workbench: open case to lit page, {LONG} pages", lit, "goal 600")
     table.add_row("workbench: page flip first, p95", f"{p95(first):.0f} ms", "goal 150")
     table.add_row("workbench: page flip cached, p95", f"{p95(cached):.0f} ms", "goal 50")
     table.add_row(f"workbench: kernel after {2 * TURNS} of {LONG} pages", f"{memory:.0f} MB PSS", "goal 110")

@@ -217,7 +217,9 @@ def test_each_grave_issue_must_be_seen_before_one_key_validates(form: Callable[[
     assert one.waiting.outcomes(one.case_id) == []
     one.press("i")
     one.seen(MEDICARE)
-    one.page.wait_for_selector(".ek-primary[data-key=v]:enabled")
+    # The doubt is still open, so that validating does not stand out, and says what it answers.
+    one.page.wait_for_selector("[data-key=v]:enabled:not(.ek-primary)")
+    one.page.wait_for_selector(".ek-state:has-text('What you leave open counts as “')")
     one.press("v")
     one.decided("validated")
 
