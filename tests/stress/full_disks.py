@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -59,10 +59,10 @@ class SmallDisk:
 
     def fill(self) -> None:
         """Take all the room, as another program would."""
-        disk = os.statvfs(self.folder)
         filler = os.open(self.folder / "filler", os.O_WRONLY | os.O_CREAT)
-        if disk.f_bavail:
-            os.posix_fallocate(filler, 0, disk.f_bavail * disk.f_frsize)
+        while room := os.statvfs(self.folder).f_bavail:
+            with suppress(OSError):  # the command's other threads took some of it meanwhile
+                os.posix_fallocate(filler, os.fstat(filler).st_size, room * _BLOCK)
         os.close(filler)
 
     def make_room(self) -> None:
