@@ -112,7 +112,7 @@ def workbench(table: Table) -> None:
             screen = Screen(browser, server.address, 1440, 900)
             screen.log_in(server.codes["dr_lee"])
             visited = visits(browser, screen)
-            lit = opened(screen, "fabricated_quote")
+            lit = opened(screen, "quest_genomic")
             screen.open("fabricated_quote")
             screen.page.wait_for_selector(".ek-issue .ek-seen")
             memory = kernel_memory(server.pid)
