@@ -30,7 +30,7 @@ function render({ model, el: root }) {
 
   const verdictOn = (issue) => (model.get("verdicts")[issue.issue_id] || {}).verdict;
   // The answers of the selected question stay in sight, however far the list is scrolled.
-  const answers = (issue) => el("footer", { class: `ek-answers ek-${issue.answers.effect}` },
+  const answers = (issue) => el("footer", { class: "ek-answers" },
     verdictButtons(issue.issue_id, verdictOn(issue), send, model.get("is_locked"), issue.answers),
     issue.answers.effect === "choose_type" && !model.get("is_locked")
       ? el("p", { class: "ek-muted", text: verdictOn(issue) === "confirmed" ? "Which type is it? Set it by its key or button." : "Or set its type by its key or button." }) : null);

@@ -234,13 +234,14 @@ def _describe_quotes(classification: ClassificationOutput, issues: Sequence[Issu
     if score_evidence(classification, issues) is None:
         return "quotes not checked"
     quotes = {
-        quote.snippet
+        (quote.page, quote.snippet)
         for segment in classification.segments
         for presence in segment.segment_composition
         for quote in presence.top_evidence
     }
-    doubted = quotes & {issue.quote for issue in issues if issue.agent == "V4"}
-    return f"{len(doubted)} of {format_count(len(quotes), 'quote')} in doubt" if doubted else "no quote in doubt"
+    doubted = {issue.quote for issue in issues if get_issue_answers(issue).effect == "strike_quote"}
+    count = sum(snippet in doubted for _, snippet in quotes)
+    return f"{count or 'none'} of {format_count(len(quotes), 'quote')} doubted" if quotes else "no quotes"
 
 
 def format_issue_counts(packet: SMEPacket) -> str:

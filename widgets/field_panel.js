@@ -126,7 +126,7 @@ function render({ model, el: root }) {
   const agentHas = (name) => rows.get(name).item.has_value;
   const tags = (issues) => issues.map((one) => severityTag(one.severity));
 
-  const issueOf = (issue, isOpen, looked = null, hasReadings = false) => { // whose buttons are the answers
+  const issueOf = (issue, isOpen, looked = null) => {
     const note = model.get("notes")[issue.issue_id];
     return el("div", { class: "ek-field-issue" },
       el("p", {}, severityTag(issue.severity), ` ${issue.message}`, looked),
@@ -134,7 +134,7 @@ function render({ model, el: root }) {
       issue.detail ? el("p", { class: "ek-muted", text: issue.detail }) : null,
       issue.fix ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
       note ? el("p", { class: "ek-muted", text: `Your note: ${note}` }) : null,
-      isOpen && !hasReadings ? verdictButtons(issue.issue_id, (model.get("verdicts")[issue.issue_id] || {}).verdict, send, model.get("is_locked"), issue.answers) : null);
+      isOpen ? verdictButtons(issue.issue_id, (model.get("verdicts")[issue.issue_id] || {}).verdict, send, model.get("is_locked"), issue.answers) : null);
   };
 
   const choices = (item, now) => {
@@ -205,7 +205,7 @@ function render({ model, el: root }) {
         item.raw && !item.places.length ? el("p", { class: "ek-muted" }, "On the page: ", el("span", { class: "ek-words", text: item.raw })) : null,
         item.places.length ? placesOf(item) : item.quote ? el("div", { class: "ek-quote", text: item.quote }) : null,
         isTyped || now.is_removed ? null : readingsOf(item, now),
-        item.issues.map((one) => issueOf(one, one === item.issues[0], null, item.readings.length > 1)),
+        item.issues.map((one) => issueOf(one, one === item.issues[0])),
         isTyped ? line : choices(item, now)) : null);
   };
 

@@ -209,23 +209,23 @@ function render({ model, el: root }) {
     const awaited = "busy" in root.dataset; // an earlier press is not answered yet, so nothing can be decided now
     const why = model.get("why_not");
     const changed = model.get("is_changed");
-    const implied = model.get("implied"); // while a doubt is open, no button stands out: the answer comes first
+    const open = model.get("open_doubts"); // while a doubt is open, no button stands out: the answer comes first
     const question = model.get("question");
     const record = KINDS.flatMap((kind) => model.get("record").filter((line) => line.kind === kind));
     const types = record.filter((line) => line.kind === "type");
     const lines = types.length && types.length <= FEW
       ? [{ kind: "type", text: types.map((line) => line.text).join(" · ") }, ...record.filter((line) => line.kind !== "type")] : record;
-    const ready = why || (locked ? "" : blind ? "Your answer can be submitted." : implied || "You have seen all that is asked about.");
+    const ready = why || (locked ? "" : blind ? "Your answer can be submitted." : open || "You have seen all that is asked about.");
     fill(decide,
       lines.length ? el("section", { class: "ek-record", "aria-label": "What will be recorded" },
         el("b", { text: "What will be recorded" }),
         el("ul", { tabindex: 0 }, lines.map((line) => el("li", { dir: "auto", class: `ek-line-${line.kind}`, title: line.text, text: line.text })))) : null,
       el("div", { class: "ek-row ek-state" },
-        el("span", { class: why ? "ek-muted" : implied ? "ek-implied" : "ek-seen", text: ready }),
+        el("span", { class: why ? "ek-muted" : open ? "ek-open-doubts" : "ek-seen", text: ready }),
         el("span", { class: "ek-grow" }),
         el("span", { class: "ek-saved", text: model.get("saved") })),
       el("div", { class: "ek-row ek-main" },
-        blind ? null : el("button", { class: changed || implied ? "" : "ek-primary", "data-key": "v", "data-decides": "case", "aria-describedby": "ek-signature", disabled: awaited || locked || Boolean(why) || changed,
+        blind ? null : el("button", { class: changed || open ? "" : "ek-primary", "data-key": "v", "data-decides": "case", "aria-describedby": "ek-signature", disabled: awaited || locked || Boolean(why) || changed,
           onclick: once("validate") }, label("validate"), kbd("v")),
         el("button", { class: changed || blind ? "ek-primary" : "", "data-key": "Ctrl+Enter", "data-decides": "case", "aria-describedby": "ek-signature", disabled: awaited || locked || !model.get("can_correct"),
           onclick: once("correct") }, blind ? "Submit my answer" : label("correct"), kbd("^⏎")),

@@ -71,8 +71,8 @@ class SegmentEditor(PressCounter, TypesWidget):
     )
     is_locked = traitlets.Bool(default_value=False, help="True if the case can only be read.")
     why_not = traitlets.Unicode(help="A sentence why the case cannot be validated yet; empty if it can.")
-    implied = traitlets.Unicode(
-        help="A sentence how a validation would answer the questions that are still open; empty if none is."
+    open_doubts = traitlets.Unicode(
+        help="How many doubts have no answer yet, once the case can be validated; empty if none is left."
     )
     saved = traitlets.Unicode(help="The result of the last attempt to save, e.g. ``Draft saved 10:42:07``.")
     question = traitlets.Unicode(

@@ -624,7 +624,7 @@ class Workbench:
             is_locked=case.is_locked,
             can_correct=controller.can_correct(),
             why_not=controller.explain_block() or "",
-            implied=case.describe_implied_answers(draft),
+            open_doubts=case.describe_open_doubts(draft),
             issue_id=controller.get_open_issue_id(),
             issue_notes=draft.issue_notes,
             record=[] if case.is_locked else [asdict(line) for line in case.describe_record(draft)],

@@ -23,7 +23,6 @@ from evalkit.review.ground_truth import GroundTruthRecord, Review, ReviewOutcome
 from evalkit.review.issue_context import IssueContext, build_issue_context, get_issue_id
 from evalkit.review.packet import SMEPacket
 from evalkit.review.permissions import READ_ONLY_SENTENCE
-from evalkit.review.plain_sentences import get_issue_answers
 from evalkit.review.submission import Correction, Submission, build_incomplete_review_error
 from evalkit.store import Deferral, OutputFolder
 
@@ -33,9 +32,6 @@ RecordLineKind = Literal["type", "quote", "field", "vouch", "change"]
 PacketT = TypeVar("PacketT", bound=SMEPacket)
 AnswerT_contra = TypeVar("AnswerT_contra", contravariant=True)
 
-#: Answers that a validation implies, of which each is named.
-_MAX_IMPLIED = 2
-_GRAVE = (IssueSeverity.BLOCKER, IssueSeverity.MAJOR)
 _CASE_CLOSED_SENTENCE = "This case is already closed."
 #: The word on the screen for an issue of each severity; the browser's are in ``dom.js``.
 _SEVERITY_WORDS = {
@@ -245,22 +241,13 @@ class ReviewCase(ABC):
         """
         return ""
 
-    def describe_implied_answers(self, draft: Draft) -> str:
-        """Say how a validation would answer the questions that are still open; empty if none is."""
+    def describe_open_doubts(self, draft: Draft) -> str:
+        """Count the doubts that must be seen and have no answer yet, once a validation is possible; else empty."""
         if self.explain_validation_block(draft):
             return ""
-        required_ids = self.get_viewing_requirements(draft).issue_ids
-        judged_ids = {verdict.issue_id for verdict in draft.issue_verdicts}
-        answers = dict.fromkeys(
-            get_issue_answers(issue).keep
-            for issue in self.packet.open_issues
-            if issue.issue_id not in judged_ids
-            and (issue.issue_id in required_ids or (issue.severity in _GRAVE and not self.is_short(draft)))
-        )
-        named = [f"“{answer}”" for answer in answers]
-        if len(named) > _MAX_IMPLIED:
-            named[_MAX_IMPLIED:] = [f"{len(named) - _MAX_IMPLIED} more"]
-        return f"What you leave open counts as {join_with_and(named)}." if named else ""
+        open_ids = {*self.get_viewing_requirements(draft).issue_ids} - {one.issue_id for one in draft.issue_verdicts}
+        counts = [*count_issues(issue for issue in self.packet.open_issues if issue.issue_id in open_ids)]
+        return f"{join_with_and(counts)} not answered yet" if counts else ""
 
     @property
     def boundary_doubts(self) -> tuple[BoundaryDoubt, ...]:

@@ -12,6 +12,7 @@ from evalkit.classification.schema import DocumentType
 from evalkit.errors import NotFound, ReviewRefused
 from evalkit.review import ClassificationReviewCase, Draft, ReviewCase
 from evalkit.review.kinds.classification import ClassificationCorrection
+from evalkit.review.plain_sentences import describe_issue
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 
@@ -198,28 +199,24 @@ def test_issue_notes_go_to_its_verdict_or_to_the_notes(case: ReviewCase) -> None
     )
 
 
-def test_it_is_said_how_a_validation_answers_what_is_still_asked(build: Any) -> None:
+def test_open_doubts_are_counted_once_validation_is_possible(build: Any) -> None:
     answer, bundle = build.single("Genomic Report", 3), build.bundle([["a"]] * 3)
     doubts = [
         build.issue("V3-0001", document_type="Genomic Report"),
         *(build.issue(f"V4-000{number}", code="V4-QUOTE-ABSENT", quote="BRCA2") for number in (1, 2)),
-        build.issue("V4-0003", code="V4-EVIDENCE-WEAK"),
         build.issue("V2-0001", "MINOR"),
     ]
     packet = build.packet(build.result(answer, doubts), bundle)
     case = ClassificationReviewCase(packet, bundle, 0, Draft.from_packet(packet), None, is_completed=False, reviews=())
-    assert case.describe_implied_answers(case.draft) == ""  # nothing was seen, so that nothing can be validated
+    assert case.describe_open_doubts(case.draft) == ""  # nothing was seen, so that nothing can be validated
     seen = case.draft
     for doubt in packet.open_issues:
         seen = case.mark_target_and_page_seen(seen, doubt.issue_id, 1)
-    assert case.describe_implied_answers(seen) == (
-        "What you leave open counts as “It is Genomic Report”, “The quote is right” and 1 more."
-    )
-    said = seen.set_issue_verdict("V3-0001", "dismissed").set_issue_verdict("V4-0003", "dismissed")
-    assert case.describe_implied_answers(said) == "What you leave open counts as “The quote is right”."
-    all_said = said.set_issue_verdict("V4-0001", "dismissed").set_issue_verdict("V4-0002", "dismissed")
-    assert case.describe_implied_answers(all_said) == ""
-    assert case.describe_implied_answers(seen.set_segment_type(0, OTHER)) == ""  # changed: nothing to validate
+    assert case.describe_open_doubts(seen) == "3 grave doubts not answered yet"
+    said = seen.set_issue_verdict("V3-0001", "dismissed").set_issue_verdict("V4-0001", "dismissed")
+    assert case.describe_open_doubts(said) == "1 grave doubt not answered yet"
+    assert case.describe_open_doubts(said.set_issue_verdict("V4-0002", "confirmed")) == ""
+    assert case.describe_open_doubts(seen.set_segment_type(0, OTHER)) == ""  # changed: nothing to validate
 
 
 def test_an_answer_that_changes_nothing_else_is_in_the_record(build: Any) -> None:
@@ -235,7 +232,13 @@ def test_an_answer_that_changes_nothing_else_is_in_the_record(build: Any) -> Non
     for doubt in doubts:
         said = said.set_issue_verdict(doubt.issue_id, "confirmed")
     lines = [line.text for line in case.describe_record(said) if line.text.startswith("Your answer")]
-    assert lines == ["Your answer: There is a problem (page 2)", "Your answer: Something important is lost"]
+    questions = {issue.issue_id: describe_issue(issue) for issue in doubts}
+    assert sorted(lines) == sorted(
+        [
+            f"Your answer to “{questions['V3-0001']}”: There is a problem",
+            f"Your answer to “{questions['reader-0001']}”: Something important is lost",
+        ]
+    )
     kept = said.set_issue_verdict("reader-0001", "dismissed").set_issue_verdict("V3-0001", None)
     assert not [line for line in case.describe_record(kept) if line.text.startswith("Your answer")]
 

@@ -54,20 +54,20 @@ def test_doubted_quotes_are_counted_not_scored(screen: Workbench) -> None:
     line = screen.panels["classification"].case["subline"]
     assert len(doubted) == 2
     assert " · 2 of " in line
-    assert line.endswith(" quotes in doubt")
+    assert line.endswith(" quotes doubted")
     screen.dispatch_message({"action": "queue"})
     screen.dispatch_message({"action": "open", "case_id": "adjoining_notes"})
-    assert screen.panels["classification"].case["subline"].endswith(" · no quote in doubt")
+    assert " · none of " in screen.panels["classification"].case["subline"]
 
 
-def test_what_is_left_open_is_said_beside_validate(screen: Workbench) -> None:
+def test_what_is_left_open_is_counted_beside_validate(screen: Workbench) -> None:
     screen.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
-    assert screen.segment_editor.implied == ""
+    assert screen.segment_editor.open_doubts == ""
     look_at_everything(screen)
-    assert screen.segment_editor.implied == "What you leave open counts as “The quote is right”."
+    assert screen.segment_editor.open_doubts == "1 grave doubt not answered yet"
     issue = next(issue for issue in screen.case.packet.issues if get_issue_answers(issue).effect == "strike_quote")
     send(screen, "verdict", issue_id=issue.issue_id, verdict="confirmed")
-    assert screen.segment_editor.implied == ""
+    assert screen.segment_editor.open_doubts == ""
 
 
 def test_withdrawn_answer_strikes_nothing(screen: Workbench) -> None:

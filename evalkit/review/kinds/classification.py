@@ -445,7 +445,8 @@ class ClassificationReviewCase(ReviewCase):
             lines, quote_words = _describe_evidence(self._classification_after_repair, answers)
             yield from lines
         yield from (RecordLine(sentence, "change") for sentence in self.describe_changes(draft))
-        yield from (RecordLine(sentence, "change") for sentence in self._describe_mere_answers(draft))
+        if not self.is_blind:
+            yield from (RecordLine(sentence, "change") for sentence in self._describe_mere_answers(draft))
         is_corrected = self.is_blind or bool(changed_parts)
         parts = (
             _choose_vouched_parts(None, "corrected", tuple(self._choose_corrected_parts(draft)))
@@ -465,7 +466,7 @@ class ClassificationReviewCase(ReviewCase):
         for issue in self.packet.open_issues:
             answers = get_issue_answers(issue)
             if issue.issue_id in confirmed_ids and answers.effect == "none":
-                yield f"Your answer: {answers.change}{f' (page {issue.page})' if issue.page else ''}"
+                yield f"Your answer to “{describe_issue(issue)}”: {answers.change}"
 
     def _describe_asked_parts(self, draft: Draft) -> Iterator[str]:
         """Describe what is asked, with the draft's answer, in the order of the pages."""

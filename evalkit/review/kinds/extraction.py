@@ -110,7 +110,7 @@ class ExtractionPacket(SMEPacket):
 #: Reasons, in a clinician's words, why a report or form needs a person; the first row whose test is true applies.
 _EXTRACTION_ESCALATION_REASONS: tuple[tuple[Callable[[Extraction], bool], str], ...] = (
     (lambda extraction: _has_open_issue(extraction, "READER-NO-TEXT"),             "not every page could be read"),
-    (lambda extraction: _has_open_issue(extraction, "READER-PAGE-DAMAGED"),        "part of a page is lost in the file"),
+    (lambda extraction: _has_open_issue(extraction, "READER-PAGE-DAMAGED"),        "a page of it is damaged"),
     (lambda extraction: _has_open_issue(extraction, "READER-ADDRESSED-TEXT"),      "words on its pages are meant for a program"),
     (lambda extraction: _has_open_issue(extraction, "-AGENT-FAILED"),              "a step that reads or checks it gave no answer"),
     (lambda extraction: _has_open_issue(extraction, "GRADER-WRONG-YEAR"),          "it is for another tax year"),
