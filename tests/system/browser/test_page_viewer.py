@@ -10,7 +10,7 @@ import pymupdf
 import pytest
 from builders import GENOMIC, NOTE, answer, compose_single_type, evidence, segment
 from places import open_index
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 from system.browser.screen import Screen, find_highlights
 from system.browser.server import Serve, Served
 from system.browser.small_cases import wait_until
@@ -240,7 +240,7 @@ def test_what_is_looked_for_is_counted_and_outlined(screen: Screen, shots: Path 
     screen.page.keyboard.type("history IS discussed")
     count = screen.page.locator(".ek-find-count")
     screen.page.wait_for_function("() => document.querySelector('.ek-find-count').textContent === '3 of 19'")
-    assert screen.page.locator(".ek-hit-now").count() == 2, "over a line break, one outline a line"
+    expect(screen.page.locator(".ek-hit-now")).to_have_count(2)  # over a line break, one outline a line
     assert screen.page.locator(".ek-mark-found").count() == 0
     screen.shot(shots, "page-find-1440")
     screen.page.keyboard.press("Enter")
@@ -253,7 +253,7 @@ def test_what_is_looked_for_is_counted_and_outlined(screen: Screen, shots: Path 
     screen.page.get_by_label("find in the file").last.fill(HOSTILE)
     at(screen, 8)
     screen.page.keyboard.press("Escape")
-    assert screen.page.locator(".ek-hit").count() == 0
+    expect(screen.page.locator(".ek-hit")).to_have_count(0)
 
 
 def test_two_pages_are_both_seen_when_both_are_visible(screen: Screen, shots: Path | None) -> None:
