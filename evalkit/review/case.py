@@ -245,7 +245,8 @@ class ReviewCase(ABC):
         """Count the doubts that must be seen and have no answer yet, once a validation is possible; else empty."""
         if self.explain_validation_block(draft):
             return ""
-        open_ids = {*self.get_viewing_requirements(draft).issue_ids} - {one.issue_id for one in draft.issue_verdicts}
+        judged_ids = {verdict.issue_id for verdict in draft.issue_verdicts}
+        open_ids = {*self.get_viewing_requirements(draft).issue_ids} - judged_ids
         counts = [*count_issues(issue for issue in self.packet.open_issues if issue.issue_id in open_ids)]
         return f"{join_with_and(counts)} not answered yet" if counts else ""
 

@@ -462,7 +462,7 @@ class ClassificationReviewCase(ReviewCase):
 
     def _describe_mere_answers(self, draft: Draft) -> Iterator[str]:
         """Describe the answers that change nothing else than what is recorded of the question."""
-        confirmed_ids = {one.issue_id for one in draft.issue_verdicts if one.verdict == "confirmed"}
+        confirmed_ids = {verdict.issue_id for verdict in draft.issue_verdicts if verdict.verdict == "confirmed"}
         for issue in self.packet.open_issues:
             answers = get_issue_answers(issue)
             if issue.issue_id in confirmed_ids and answers.effect == "none":

@@ -219,7 +219,7 @@ def test_each_grave_issue_must_be_seen_before_one_key_validates(form: Callable[[
     one.seen(MEDICARE)
     # The doubt is still open, so that validating does not stand out.
     one.page.wait_for_selector("[data-key=v]:enabled:not(.ek-primary)")
-    one.page.wait_for_selector(".ek-state:has-text('1 doubt not answered yet')")
+    one.page.wait_for_selector(".ek-state:has-text('not answered yet')")
     one.press("v")
     one.decided("validated")
 
