@@ -230,7 +230,10 @@ def format_case_summary_line(packet: SMEPacket) -> str:
 
 
 def _describe_quotes(classification: ClassificationOutput, issues: Sequence[Issue]) -> str:
-    """Describe how many of the quotes are in doubt; that all are right says nothing about the type."""
+    """Describe how many of the quotes are in doubt.
+
+    That none is says nothing about the type.
+    """
     if score_evidence(classification, issues) is None:
         return "quotes not checked"
     quotes = {

@@ -242,7 +242,10 @@ class ReviewCase(ABC):
         return ""
 
     def describe_open_doubts(self, draft: Draft) -> str:
-        """Count the doubts that must be seen and have no answer yet, once a validation is possible; else empty."""
+        """Count the doubts that must be seen and have no answer yet.
+
+        Empty if none is left, or as long as the case cannot be validated.
+        """
         if self.explain_validation_block(draft):
             return ""
         judged_ids = {verdict.issue_id for verdict in draft.issue_verdicts}

@@ -461,7 +461,7 @@ class ClassificationReviewCase(ReviewCase):
         yield RecordLine(f"You vouch for: {part_words}{quote_words}", "vouch")
 
     def _describe_mere_answers(self, draft: Draft) -> Iterator[str]:
-        """Describe the answers that change nothing else than what is recorded of the question."""
+        """Describe the answers from which nothing else in the record follows."""
         confirmed_ids = {verdict.issue_id for verdict in draft.issue_verdicts if verdict.verdict == "confirmed"}
         for issue in self.packet.open_issues:
             answers = get_issue_answers(issue)
