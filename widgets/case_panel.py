@@ -244,7 +244,8 @@ def _describe_quotes(classification: ClassificationOutput, issues: Sequence[Issu
     }
     doubted = {issue.quote for issue in issues if get_issue_answers(issue).effect == "strike_quote"}
     count = sum(snippet in doubted for _, snippet in quotes)
-    return f"{count or 'none'} of {format_count(len(quotes), 'quote')} doubted" if quotes else "no quotes"
+    doubt_words = f"{count} of {format_count(len(quotes), 'quote')} doubted" if count else "no quote doubted"
+    return doubt_words if quotes else "no quotes"
 
 
 def format_issue_counts(packet: SMEPacket) -> str:

@@ -4,18 +4,30 @@ MuPDF shows what is left of a broken page and warns. ``page_damage.toml`` lists 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import cache
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Page
 from evalkit.documents.mupdf import load_pymupdf
-from evalkit.issue import Issue, IssueSeverity
+from evalkit.issue import Issue, IssueSeverity, PageBox
 
 #: The damage of a page whose text in the file is not what the page shows.
 MISLEADING_FONT = "its text has other letters or digits than it shows, so the page was read from its picture"
 _CONTENT_REMOVED = "the content that the page had is missing in the file"
+#: The most words of a misleading page that its issue names; more would fill the question and tell nothing new.
+_MAX_NAMED_WORDS = 3
+
+
+class MisleadingWord(NamedTuple):
+    """A word that a page shows, and the other word that the file's own text has there."""
+
+    page_word: str
+    text_word: str
+    box: PageBox
 
 
 def take_warnings() -> str:
@@ -44,6 +56,7 @@ def build_damage_issues(pages: Sequence[Page], location: str = "document", **iss
     damaged_pages = [page for page in pages if page.damage]
     if not damaged_pages:
         return []
+    words = list(islice(find_misleading_words(damaged_pages[0]), _MAX_NAMED_WORDS))
     numbers = ", ".join(str(page.page_num) for page in damaged_pages[:20]) + (" …" if len(damaged_pages) > 20 else "")
     losses = "; ".join(dict.fromkeys(loss for page in damaged_pages for loss in page.damage))
     return [
@@ -55,10 +68,37 @@ def build_damage_issues(pages: Sequence[Page], location: str = "document", **iss
             location=location,
             suggested_fix="Compare with the original, or have the document sent again",
             page=damaged_pages[0].page_num,
-            facts={"pages": numbers, "losses": losses, "cause": "font" if losses == MISLEADING_FONT else "loss"},
+            boxes=tuple(word.box for word in words),
+            facts={"pages": numbers, "losses": losses, "cause": "font" if losses == MISLEADING_FONT else "loss"}
+            | (
+                {
+                    "page_words": " … ".join(word.page_word for word in words),
+                    "text_words": " … ".join(word.text_word for word in words),
+                }
+                if words
+                else {}
+            ),
             **issue_fields,
         )
     ]
+
+
+def find_misleading_words(page: Page) -> Iterator[MisleadingWord]:
+    """Find the words in which a page's picture differs from its misleading text, in reading order.
+
+    Words that only one of the two has are left out: OCR loses words and splits them.
+    """
+    if MISLEADING_FONT not in page.damage:
+        return
+    text_words = [word for block in page.blocks if block.hidden for word in block.text.split()]
+    page_words = [page.text[start:end] for start, end, *_ in page.words]
+    for operation, first, last, page_first, page_last in SequenceMatcher(
+        None, text_words, page_words, autojunk=False
+    ).get_opcodes():
+        if operation == "replace" and last - first == page_last - page_first:
+            for text_word, position in zip(text_words[first:last], range(page_first, page_last), strict=True):
+                x0, y0, x1, y1 = (round(number / 10_000, 4) for number in page.words[position][2:])
+                yield MisleadingWord(page_words[position], text_word, (page.page_num, x0, y0, x1, y1))
 
 
 @cache

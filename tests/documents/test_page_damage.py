@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw
 
 from evalkit.classification.orchestrator import collect_reader_issues
 from evalkit.core.package_tables import load_package_table
-from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
+from evalkit.documents.bundle import Block, DocumentBundle, Page, PageStatus
 from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.page_damage import MISLEADING_FONT, find_losses, take_warnings
 from evalkit.documents.readers import read_document
@@ -185,6 +185,16 @@ def test_a_damaged_page_goes_to_a_person(damage: tuple[str, ...], cause: str, an
     assert get_issue_answers(issue).keep == answer
     assert describe_issue(issue).endswith("Is the file genuine?" if cause == "font" else "Is anything important lost?")
     assert not list(collect_reader_issues(document("Text")))
+
+
+def test_a_misleading_page_is_asked_about_with_the_words_that_differ() -> None:
+    shown = page(2, "Tumor size 5.2 cm, stage 4 disease is seen here")
+    text = Block(type="paragraph", text="Tumor size 1.3 cm, stage 1 disease is seen", box=(0, 0, 1, 1), hidden=True)
+    misleading = shown.model_copy(update={"damage": (MISLEADING_FONT,), "blocks": (*shown.blocks, text)})
+    (issue,) = collect_reader_issues(document("Text", misleading))
+    assert describe_issue(issue).startswith("Page 2 shows “5.2 … 4”, but the file's own text says “1.3 … 1”")
+    assert issue.boxes == ((2, 0.109, 0.05, 0.136, 0.07), (2, 0.235, 0.05, 0.244, 0.07))
+    assert "5.2" not in issue.message
 
 
 def test_damage_is_written_only_if_there_is_any() -> None:
