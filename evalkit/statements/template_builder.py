@@ -25,6 +25,7 @@ from evalkit.llm.model import Model, Usage
 from evalkit.statements.amounts import MINUS_MARKS, SignMark, parse_amount
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
+from evalkit.statements.column_order import group_pages_into_lines
 from evalkit.statements.date_survey import generate_date_hypotheses
 from evalkit.statements.direction_proofs import DirectionEvidence
 from evalkit.statements.layout_survey import (
@@ -70,7 +71,6 @@ from evalkit.statements.template_retry import (
     count_met_sums,
     is_tried,
 )
-from evalkit.statements.text_lines import group_words_into_lines
 from evalkit.statements.worker_thread import run_in_daemon_thread
 
 if TYPE_CHECKING:
@@ -424,7 +424,7 @@ def build_next_draft(bundle: DocumentBundle, retry: BuilderRetryInput) -> Applie
 def _build_scored_drafts(
     bundle: DocumentBundle, retry: BuilderRetryInput | None
 ) -> tuple[LayoutSurvey, list[ScoredDraft]]:
-    lines_by_page = tuple(group_words_into_lines(page) for page in bundle.pages)
+    lines_by_page = group_pages_into_lines(bundle.pages)
     layout = survey_layout(lines_by_page)
     if layout is None:
         raise DocumentError(
