@@ -752,7 +752,7 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
                 is_near
                 and not is_heading
                 and id(other_line) not in row_line_ids
-                and not any(word.text[-1:].isdigit() for word in other_line.words)
+                and not any(map(str.isdigit, other_line.text))
             ):
                 yield other_line
 

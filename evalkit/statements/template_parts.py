@@ -337,10 +337,11 @@ def _find_group_totals(layout: LayoutSurvey) -> list[tuple[str, Direction]]:
     return [] if rest or len(set(totals)) == len(totals) else totals
 
 
-def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
+def find_account_heading_patterns(layout: LayoutSurvey, *, is_by_place: bool) -> tuple[str, ...]:
     """Return patterns of headings that name an account; empty for a single account.
 
     Only headings with transactions below them count, and with a balance: the number of a card has none.
+    ``is_by_place``: whatever is printed right above the titles of a table is its heading.
     """
     current_heading, headings_of_rows, headings_of_balances = "", list[str](), set[str]()
     balance_line_ids = {id(line) for line, amount in layout.labelled_amounts if amount.kind in ("opening", "closing")}
@@ -358,7 +359,11 @@ def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
             if layout.is_row_start(line):
                 is_in_row = True
                 headings_of_rows.append(current_heading)
-            elif not is_in_row and not layout.is_header_line(line) and _is_account_heading(layout, line):
+            elif not (is_in_row or layout.is_header_line(line)) and (
+                any(map(layout.is_header_line, lines[position + 1 : position + 2]))
+                if is_by_place
+                else _is_account_heading(layout, line)
+            ):
                 current_heading = re.sub(r"\W*\(?continued\)?$", "", line.text, flags=re.IGNORECASE)
     headings = [heading for heading in dict.fromkeys(headings_of_rows) if heading in headings_of_balances - {""}]
     patterns = tuple(dict.fromkeys(map(build_pattern_with_any_numbers, headings)))
