@@ -1,6 +1,6 @@
 """Boundary strip: the foot of one page above the head of the next."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evalkit.classification.offline.second_opinion_boundaries import find_pagination_marks
@@ -41,9 +41,13 @@ def render_boundary_doubt(case: ReviewCase, doubt: BoundaryDoubt) -> dict[str, A
     }
 
 
-def compare_patient_facts(page: Page, other_page: Page, bundle: DocumentBundle) -> list[dict[str, Any]]:
-    """Compare the patients of two pages: rows as in ``PagePane.doubts``."""
-    rows = compare_page_facts(page, other_page, bundle)
+def compare_patient_facts(bundle: DocumentBundle, page_numbers: Sequence[int]) -> list[dict[str, Any]]:
+    """Compare the patients of two pages: rows as in ``PagePane.doubts``.
+
+    Empty if ``page_numbers`` is empty.
+    """
+    pages = [bundle.page(number) for number in page_numbers]
+    rows = compare_page_facts(pages[0], pages[1], bundle) if pages else iter(())
     return [row for row in rows if row["name"] in _PATIENT_FACTS.values()]
 
 

@@ -343,7 +343,7 @@ def render_issue_context(
             for label, paragraphs in passages
         ],
         "fact_pages": fact_pages,
-        "facts": compare_patient_facts(*map(bundle.page, fact_pages), bundle) if fact_pages else [],
+        "facts": compare_patient_facts(bundle, fact_pages),
         "hidden": context.hidden_text,
         "cut_outs": [
             {"readings": list(filter(None, word[:2])), "pictures": list(filter(None, map(render_cut_out, word.boxes)))}
