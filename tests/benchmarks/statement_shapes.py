@@ -57,7 +57,7 @@ from evalkit.statements.template_review_loop import TemplateReviewLoop, Template
 CACHE = ROOT / ".bench" / "statement_shapes"
 HALVES = (
     "open", "sealed", "third_open", "third_sealed", "fourth_open", "fourth_sealed", "fifth_open", "fifth_sealed",
-    "sixth_open", "sixth_sealed", "seventh_open", "before",
+    "sixth_open", "sixth_sealed", "seventh_open", "seventh_sealed", "before",
 )  # fmt: skip
 _SECONDS_PER_PAGE = 60
 _LONGER_WORD = re.compile(r"[^\W\d_]{4,}")
