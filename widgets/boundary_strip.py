@@ -12,6 +12,7 @@ from evalkit.review import BoundaryDoubt, ReviewCase, describe_issue
 
 #: The facts of a patient that are compared, in the order on the screen.
 _PATIENT_FACTS = {"patient": "Name", "date_of_birth": "Date of birth", "mrn": "Record number"}
+_DOCUMENT_FACTS = {"accession": "Accession number", "report_date": "Date"}
 _EDGE_LINES = 8
 _MAX_LINE_LENGTH = 160
 
@@ -59,7 +60,7 @@ def compare_page_facts(before: Page, page: Page, bundle: DocumentBundle) -> Iter
     )
     facts: list[tuple[str, _StatedFact, _StatedFact]] = [
         (words, _find_identifier(before, kind), _find_identifier(page, kind))
-        for kind, words in (_PATIENT_FACTS | {"report_date": "Date"}).items()
+        for kind, words in (_PATIENT_FACTS | _DOCUMENT_FACTS).items()
     ]
     facts += [("Title", _find_title(before), _find_title(page))]
     facts += [("Printed page", _find_count(before, bundle), _find_count(page, bundle))]
