@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partialmethod
+from typing import Any
 from unittest.mock import patch
 
 from benchmarks.first_contact.statement_shapes.drawing import Cells, Column, Entry, Sheet, Statement, Table
@@ -15,7 +17,7 @@ _KINDS = ("date last", "text last", "amounts rotated", "shifted", "stacked title
 _NUMBER = re.compile(r"\d{1,3}(?:([.,' ])\d{3})*([.,])\d\d(?![\d.,/])")
 _MOST_SHIFTED = 4.0
 #: Room for an amount, and between columns, in points.
-_AMOUNT_WIDTH, _GAP = 62.0, 6.0
+_AMOUNT_WIDTH, _GAP = 62.0, 14.0
 
 
 def choose_kinds(shape: str, number: int) -> set[str]:
@@ -27,61 +29,75 @@ def choose_kinds(shape: str, number: int) -> set[str]:
 @contextmanager
 def perturb(shape: str, number: int) -> Iterator[set[str]]:
     """Draw otherwise within the block, and yield the kinds of changes."""
-    kinds, rng = choose_kinds(shape, number), random.Random(f"{shape} {number} places")
-    write, finish, print_row, print_entry, init = (
-        Sheet.write, Sheet.finish, Table.row, Table._print_entry, Sheet.__init__,
-    )  # fmt: skip
-    places: dict[tuple[Column, ...], tuple[Column, ...]] = {}
+    drawer = _Drawer(choose_kinds(shape, number), random.Random(f"{shape} {number} places"))
+    with ExitStack() as stack:
+        for owner, name, method in (
+            (Sheet, "__init__", drawer.begin), (Sheet, "write", drawer.write), (Sheet, "finish", drawer.finish),
+            (Table, "head", drawer.print_head), (Table, "row", drawer.print_row), (Table, "_print_entry", drawer.print_entry),
+        ):  # fmt: skip
+            stack.enter_context(patch.object(owner, name, partialmethod(_call, method, getattr(owner, name))))
+        yield drawer.kinds
 
-    def finish_otherwise(self: Sheet, *args: object, **options: object) -> Statement:
-        statement = finish(self, *args, **options)  # type: ignore[arg-type]
-        if "decimals" not in kinds:
-            return statement
-        rows = tuple(replace(row, description=_exchange_decimals(row.description)) for row in statement.rows)
+
+def _call(self: object, method: Callable[..., Any], original: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    return method(original, self, *args, **options)
+
+
+class _Drawer:
+    """Draws as ``kinds`` say: each method gets the one that it replaces, and what that gets."""
+
+    def __init__(self, kinds: set[str], rng: random.Random) -> None:
+        self.kinds = kinds
+        self._rng = rng
+        self._font, self._scale = rng.choice(("helv", "tiro")), rng.uniform(0.9, 1.0)
+        self._places: dict[tuple[Column, ...], tuple[Column, ...]] = {}
+
+    def begin(
+        self, original: Any, sheet: Sheet, rng: random.Random, *, font: str = "", size: float = 9.0, **more: Any
+    ) -> None:
+        """Choose another font of a similar size."""
+        if "font" in self.kinds and font in {"", "helv", "tiro", "cour"}:
+            font, size = self._font, size * self._scale
+        original(sheet, rng, font=font, size=size, **more)
+
+    def write(self, original: Any, sheet: Sheet, x: float, text: str, *args: Any, **options: Any) -> None:
+        """Print point and comma exchanged."""
+        original(sheet, x, self._print_numbers(text), *args, **options)
+
+    def finish(self, original: Any, sheet: Sheet, *args: Any, **options: Any) -> Statement:
+        """Note descriptions as they are printed."""
+        statement: Statement = original(sheet, *args, **options)
+        rows = tuple(replace(row, description=self._print_numbers(row.description)) for row in statement.rows)
         return replace(statement, rows=rows)
 
-    def print_row_otherwise(self: Table, cells: Cells, *, bold: bool = False) -> None:
-        key = tuple(self.columns)
-        if key not in places:
-            places[key] = _arrange(key, kinds, rng)
-        print_row(replace(self, columns=places[key]), cells, bold=bold)
+    def print_head(self, original: Any, table: Table) -> None:
+        """Print each word of a title on a line of its own."""
+        columns = [replace(each, head=tuple(" ".join(filter(None, each.head)).split())) for each in table.columns]
+        original(replace(table, columns=columns) if "stacked titles" in self.kinds else table)
 
-    def print_entry_otherwise(self: Table, entry: Entry, cells: dict[str, str]) -> None:
-        amounts = {each.key for each in self.columns if each.side == "r"} if "amounts below" in kinds else set[str]()
-        if len(entry.lines) < 2 or not amounts or self.is_split:
-            print_entry(self, entry, cells)
+    def print_row(self, original: Any, table: Table, cells: Cells, *, bold: bool = False) -> None:
+        """Print the columns elsewhere."""
+        key = tuple(replace(each, head=()) for each in table.columns)
+        if key not in self._places:
+            self._places[key] = _arrange(key, self.kinds, self._rng)
+        original(replace(table, columns=self._places[key]), cells, bold=bold)
+
+    def print_entry(self, original: Any, table: Table, entry: Entry, cells: dict[str, str]) -> None:
+        """Print the amounts beside the last line of a description."""
+        if len(entry.lines) < 2 or "amounts below" not in self.kinds or table.is_split:
+            original(table, entry, cells)
             return
-        first = {key: text for key, text in cells.items() if key not in amounts}
-        *upper, last = ({"text": text} for text in entry.lines)
-        last |= {key: text for key, text in cells.items() if key in amounts}
-        for position, line in enumerate((*upper, last)):
+        amounts = {each.key for each in table.columns if each.side == "r"}
+        for position, text in enumerate(entry.lines):
+            is_printed = {"first": position == 0, "last": position == len(entry.lines) - 1}
             marks = {"mark": entry.marks[position]} if position < len(entry.marks) else {}
-            self.sheet.down(self.sheet.size * self.inner if position else 0)
-            self.row((first if not position else {}) | line | marks)
-        self.sheet.down(self.sheet.step)
+            there = {key: cell for key, cell in cells.items() if is_printed["last" if key in amounts else "first"]}
+            table.sheet.down(table.sheet.size * table.inner if position else 0)
+            table.row(there | {"text": text} | marks)
+        table.sheet.down(table.sheet.step)
 
-    def head_otherwise(self: Table) -> None:
-        columns = [replace(each, head=tuple(" ".join(filter(None, each.head)).split())) for each in self.columns]
-        head(replace(self, columns=columns) if "stacked titles" in kinds else self)
-
-    def init_otherwise(self: Sheet, *args: object, font: str = "", size: float = 9.0, **options: object) -> None:
-        if "font" in kinds and font in {"", "helv", "tiro", "cour"}:
-            font, size = rng.choice(("helv", "tiro")), size * rng.uniform(0.9, 1.0)
-        init(self, *args, font=font, size=size, **options)  # type: ignore[arg-type]
-
-    def write_otherwise(self: Sheet, x: float, text: str, *args: object, **options: object) -> None:
-        write(self, x, _exchange_decimals(text) if "decimals" in kinds else text, *args, **options)  # type: ignore[arg-type]
-
-    head = Table.head
-    with (
-        patch.object(Sheet, "__init__", init_otherwise),
-        patch.object(Sheet, "write", write_otherwise),
-        patch.object(Sheet, "finish", finish_otherwise),
-        patch.object(Table, "head", head_otherwise),
-        patch.object(Table, "row", print_row_otherwise),
-        patch.object(Table, "_print_entry", print_entry_otherwise),
-    ):
-        yield kinds
+    def _print_numbers(self, text: str) -> str:
+        return _exchange_decimals(text) if "decimals" in self.kinds else text
 
 
 def _exchange_decimals(text: str) -> str:
