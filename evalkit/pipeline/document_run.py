@@ -341,7 +341,6 @@ class _DocumentRun:
         )
 
     def record_session(self, seconds: float, *, is_complete: bool) -> None:
-        """Record what this command did as a session of its run."""
         ledger = self.model_session.ledger
         usages = {
             name: ModelUsage(
@@ -363,7 +362,6 @@ class _DocumentRun:
             self.record_problems = (f"The history of runs lacks this run: {error}",)
 
     def count_finished_documents(self) -> int:
-        """Count the documents that earlier runs have finished, by the index."""
         return sum(map(self._is_finished, self.discovered.sources))
 
     def _is_finished(self, source: SourceDocument) -> bool:

@@ -332,7 +332,6 @@ class PastOutputFolder(ReadOnlyFolder):
 
     @cached_property
     def _names_by_folder(self) -> Mapping[str, frozenset[str]]:
-        """The names (without path) in each folder and subfolder."""
         names_by_folder: dict[str, set[str]] = {}
         for name in self._past_names:
             parts = name.split("/")
