@@ -145,12 +145,10 @@ def group_related_documents(
         for index, document in enumerate(documents)
         for patient in document.patient_identifiers
     ]
-    labels = np.arange(len(documents))
-    for pairs in (
-        np.array(patient_pairs, np.int64).reshape(-1, 2).T,
-        *_iterate_similar_pairs([document.shingle_hashes for document in documents], overlap_threshold),
-    ):
-        labels = _join_pairs(labels, *pairs)
+    left, right = np.array(patient_pairs, np.int64).reshape(-1, 2).T
+    labels = _join_pairs(np.arange(len(documents)), left, right)
+    for left, right in _iterate_similar_pairs([document.shingle_hashes for document in documents], overlap_threshold):
+        labels = _join_pairs(labels, left, right)
     return list(group_pairs(zip(labels.tolist(), documents, strict=True)).values())
 
 
@@ -211,7 +209,8 @@ def _join_pairs(labels: _Numbers, left: _Numbers, right: _Numbers) -> _Numbers:
     _, first_members = np.unique(labels, return_index=True)
     ends = np.r_[np.arange(len(labels)), left], np.r_[first_members[labels], right]
     graph = coo_array((np.ones(len(ends[0]), bool), ends), shape=(len(labels), len(labels)))
-    return connected_components(graph, directed=False)[1].astype(np.int64)
+    joined: _Numbers = connected_components(graph, directed=False)[1].astype(np.int64)
+    return joined
 
 
 def _iterate_similar_pairs(
