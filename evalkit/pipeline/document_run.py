@@ -303,7 +303,14 @@ class _DocumentRun:
         self.started_at = format_zulu_now()
         self.timings = RunTimings()
         self._fingerprint_by_doc_id = {
-            source.doc_id: self._compute_fingerprint(source) for source in discovered.sources
+            source.doc_id: compute_fingerprint(
+                source.sha256 or "",
+                settings,
+                self._reader_config.reader_version,
+                supplied_inputs.classification_by_doc_id.get(source.doc_id),
+                self._build_patient_expectation(source),
+            )
+            for source in discovered.sources
         }
         self.recorder = begin_or_continue_run(
             output_folder,
@@ -481,15 +488,6 @@ class _DocumentRun:
             return summarise_failure(source, error)
         except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
             return self._record_failure(source, log_and_wrap_unexpected_error(source, error), monotonic_start)
-
-    def _compute_fingerprint(self, source: SourceDocument) -> str:
-        return compute_fingerprint(
-            source.sha256 or "",
-            self.settings,
-            self._reader_config.reader_version,
-            self.supplied_inputs.classification_by_doc_id.get(source.doc_id),
-            self._build_patient_expectation(source),
-        )
 
     def _build_patient_expectation(self, source: SourceDocument) -> PatientExpectation:
         return build_patient_expectation(
