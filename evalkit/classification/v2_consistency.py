@@ -466,7 +466,14 @@ def _check_stated_type_is_primary(
     stated_type: DocumentType, level_by_type: Mapping[DocumentType, PresenceLevel], segment: Segment | None
 ) -> Iterator[Issue]:
     level = level_by_type.get(stated_type)
-    if level in (None, PresenceLevel.PRIMARY):
+    is_primary = level in (None, PresenceLevel.PRIMARY)
+    # a file has several types of level PRIMARY, but a segment is one document
+    rival_names = " and ".join(
+        kind.value
+        for kind, other_level in level_by_type.items()
+        if segment and is_primary and kind is not stated_type and other_level is PresenceLevel.PRIMARY
+    )
+    if is_primary and not rival_names:
         return
     segment_index = segment.segment_index if segment else None
     subject = "The document" if segment_index is None else f"Segment {segment_index}"
@@ -474,12 +481,13 @@ def _check_stated_type_is_primary(
         "V2",
         "V2-DOMINANT-PRESENCE",
         MAJOR,
-        f"{subject} is called {stated_type.value}, which is only {level} in it",
+        f"{subject} is called {stated_type.value}, "
+        + (f"but {rival_names} is PRIMARY in it too" if rival_names else f"which is only {level} in it"),
         location="dominant_type_overall" if segment_index is None else f"segment {segment_index} → dominant_type",
         suggested_fix="Decide whether this type is right",
         segment_index=segment_index,
         document_type=stated_type.value,
-        facts=describe_scope(segment),
+        facts=describe_scope(segment) | ({"others": rival_names} if rival_names else {}),
     )
 
 

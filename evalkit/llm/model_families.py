@@ -4,11 +4,13 @@ Every fact names the page that states it. What no page states is unknown (None),
 sent.
 """
 
+import json
 import re
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import cache
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord
@@ -21,17 +23,38 @@ AnswerMode: TypeAlias = Literal["schema", "json", "prompt"]
 _SUFFICIENT_OUTPUT_TOKENS = 16_384
 #: Characters per token, few enough that no text has more tokens than computed by it.
 _CHARACTERS_PER_TOKEN = 3
+#: Pixels of a picture per token, and the place of width and height in a PNG file. By Anthropic's page on vision, 1.15
+#: megapixels are some 1,600 tokens, 720 pixels each; fewer here, to be on the safe side.
+_PIXELS_PER_TOKEN, _PNG_SIZE_OFFSET = 500, 16
+#: For estimates of a call's cost: tokens of an answer, unless it is known to be longer. Enough for three segments.
+EXPECTED_ANSWER_TOKENS = 1_000
 #: Tokens kept free beside the document: instructions, an earlier answer to check, the new answer; at most half of all.
 _RESERVED_TOKENS = 32_000
+#: Tokens of instructions, schema and a short answer, kept free even if they are more than half, up to three quarters.
+_INSTRUCTION_TOKENS = 3_000
 #: Characters of a document in one question if the context is unknown.
 _DEFAULT_WINDOW_CHARACTERS = 400_000
 #: No more of a large context is filled: beyond, several providers ask double the price, and answers get worse.
 _MAX_FILLED_TOKENS = 200_000
 
 
-def estimate_tokens(text: str) -> int:
-    """Estimate a text's tokens, rather too many than too few."""
-    return len(text) // _CHARACTERS_PER_TOKEN
+def estimate_input_tokens(
+    prompt: str, system_instruction: str, answer_schema: Mapping[str, Any], images: Iterable[bytes]
+) -> int:
+    """Estimate the tokens of all that a call sends, rather too many than too few."""
+    sent_characters = len(prompt) + len(system_instruction) + len(json.dumps(dict(answer_schema)))
+    return sent_characters // _CHARACTERS_PER_TOKEN + sum(map(_estimate_image_tokens, images))
+
+
+def estimate_answer_tokens(answer_json: str) -> int:
+    """Estimate the tokens of an answer, rather too many than too few."""
+    return max(EXPECTED_ANSWER_TOKENS, len(answer_json) // _CHARACTERS_PER_TOKEN)
+
+
+def _estimate_image_tokens(png: bytes) -> int:
+    """Estimate the tokens of a PNG picture from the size that its header states."""
+    width, height = struct.unpack_from(">II", png, _PNG_SIZE_OFFSET)
+    return int(width * height) // _PIXELS_PER_TOKEN
 
 
 class PageSource(StrictRecord):
@@ -91,7 +114,8 @@ class ModelFacts(StrictRecord):
         if self.context_tokens is None:
             return _DEFAULT_WINDOW_CHARACTERS
         filled_tokens = min(self.context_tokens, _MAX_FILLED_TOKENS)
-        return (filled_tokens - min(_RESERVED_TOKENS, filled_tokens // 2)) * _CHARACTERS_PER_TOKEN
+        least_tokens = max(filled_tokens // 2, min(_INSTRUCTION_TOKENS, filled_tokens * 3 // 4))
+        return (filled_tokens - min(_RESERVED_TOKENS, least_tokens)) * _CHARACTERS_PER_TOKEN
 
 
 class ModelFamily(ModelFacts):

@@ -370,11 +370,20 @@ class _DocumentRun:
         row = self._row_by_doc_id.get(source.doc_id)
         if self._options.fresh or row is None or row["fingerprint"] != self._fingerprint_by_doc_id[source.doc_id]:
             return False
+        if self.model_session.estimated_models and self._has_open_question(source):
+            return False
         # An earlier run may not have been asked for fields; a document that failed has none.
         return (
             not self._field_extraction
             or row["error_code"] is not None
             or self.output_folder.has_file(extraction_file_name(source.doc_id))
+        )
+
+    def _has_open_question(self, source: SourceDocument) -> bool:
+        result = load_if_intact(read_result, self.output_folder, source.doc_id)
+        is_supplied = source.doc_id in self.supplied_inputs.classification_by_doc_id
+        return isinstance(result, DocumentResult) and _has_unanswered_question(
+            result, is_classification_supplied=is_supplied
         )
 
     async def process_sources(self) -> list[DocumentSummary]:
