@@ -30,8 +30,6 @@ _PIXELS_PER_TOKEN, _PNG_SIZE_OFFSET = 500, 16
 EXPECTED_ANSWER_TOKENS = 1_000
 #: Tokens kept free beside the document: instructions, an earlier answer to check, the new answer; at most half of all.
 _RESERVED_TOKENS = 32_000
-#: Tokens of instructions, schema and a short answer, kept free even if they are more than half, up to three quarters.
-_INSTRUCTION_TOKENS = 3_000
 #: Characters of a document in one question if the context is unknown.
 _DEFAULT_WINDOW_CHARACTERS = 400_000
 #: No more of a large context is filled: beyond, several providers ask double the price, and answers get worse.
@@ -114,8 +112,7 @@ class ModelFacts(StrictRecord):
         if self.context_tokens is None:
             return _DEFAULT_WINDOW_CHARACTERS
         filled_tokens = min(self.context_tokens, _MAX_FILLED_TOKENS)
-        least_tokens = max(filled_tokens // 2, min(_INSTRUCTION_TOKENS, filled_tokens * 3 // 4))
-        return (filled_tokens - min(_RESERVED_TOKENS, least_tokens)) * _CHARACTERS_PER_TOKEN
+        return (filled_tokens - min(_RESERVED_TOKENS, filled_tokens // 2)) * _CHARACTERS_PER_TOKEN
 
 
 class ModelFamily(ModelFacts):

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from builders import document
+from builders import NOTE, compose_single_type, document, evidence, parse_answer, segment
+from builders import answer as make_answer
 from PIL import Image
 
 from evalkit.classification.primary_classifier import ClassifierQuestion
@@ -45,8 +46,13 @@ def test_all_that_is_sent_counts_for_the_context(part: dict[str, Any]) -> None:
 
 def test_every_question_about_a_full_window_fits_into_a_small_context() -> None:
     facts = find_model_facts("ollama:llama3.2")
-    bundle = document(("Cough and fever. " * 400)[: facts.compute_window_characters()])
-    answer = ClassifierQuestion(bundle).offline()
+    words = "Cough and fever, and no pain. " * 400
+    bundle = document(*(words[: facts.compute_window_characters() // 4] for _ in range(4)))
+    segments = [
+        segment(page, page, page, NOTE, compose_single_type(NOTE, *[evidence(words[:230], page)] * 3))
+        for page in range(1, 5)
+    ]
+    answer = parse_answer(make_answer(*segments, overall=NOTE, shares={NOTE: 1.0}))
     questions: list[Question[Any]] = [ClassifierQuestion(bundle)]
     for verifier in create_shipped_verifiers(V2ConsistencyChecker()):
         questions += verifier.questions(answer, bundle)
