@@ -108,6 +108,7 @@ class LanguageModel:
         self._probe_lock = asyncio.Lock()
         self.setup_error: ModelSetupError | None = None
         """The latest failure of the key, the name or the parameters of this model."""
+        self._explained_codes: set[str] = set()
         self._calls_in_flight: set[asyncio.Future[Any]] = set()
         self._backoff = wait_random_exponential(multiplier=max_first_wait, max=max_wait)
 
@@ -144,6 +145,9 @@ class LanguageModel:
             step=question.role,
             code=call_error.code,
         )
+        if call_error.code not in self._explained_codes:  # how to avoid it is said once
+            self._explained_codes.add(call_error.code)
+            log.warning("%s (%s). %s", call_error.message, call_error.code, call_error.remedy)
         reason = f"{call_error.message} ({call_error.code})"
         return Answer(question, None, failure=reason, is_unparseable=call_error.code == "LLM-SHAPE", usage=usage)
 

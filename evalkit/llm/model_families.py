@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import cache
+from math import prod
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from evalkit.core.package_tables import load_package_table
@@ -41,18 +42,13 @@ def estimate_input_tokens(
 ) -> int:
     """Estimate the tokens of all that a call sends, rather too many than too few."""
     sent_characters = len(prompt) + len(system_instruction) + len(json.dumps(dict(answer_schema)))
-    return sent_characters // _CHARACTERS_PER_TOKEN + sum(map(_estimate_image_tokens, images))
+    image_pixels = (prod(struct.unpack_from(">II", png, _PNG_SIZE_OFFSET)) for png in images)
+    return sent_characters // _CHARACTERS_PER_TOKEN + sum(pixels // _PIXELS_PER_TOKEN for pixels in image_pixels)
 
 
 def estimate_answer_tokens(answer_json: str) -> int:
     """Estimate the tokens of an answer, rather too many than too few."""
     return max(EXPECTED_ANSWER_TOKENS, len(answer_json) // _CHARACTERS_PER_TOKEN)
-
-
-def _estimate_image_tokens(png: bytes) -> int:
-    """Estimate the tokens of a PNG picture from the size that its header states."""
-    width, height = struct.unpack_from(">II", png, _PNG_SIZE_OFFSET)
-    return int(width * height) // _PIXELS_PER_TOKEN
 
 
 class PageSource(StrictRecord):

@@ -176,6 +176,7 @@ def iter_changed_answers() -> Iterator[Json]:
         {"dominant_type_overall": PATHOLOGY},
         {"dominant_type_overall": None},
         {f"{composition}.0.presence_level": MENTION_ONLY},
+        {f"{composition}.1.presence_level": PRIMARY},
         {f"{entries}.0.presence_level": MENTION_ONLY},
         {f"{entries}.0.presence_level": NO_EVIDENCE},
         {f"{entries}.2.presence_level": PRIMARY},
