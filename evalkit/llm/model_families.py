@@ -42,9 +42,8 @@ def estimate_input_tokens(
 ) -> int:
     """Estimate the tokens of all that a call sends, rather too many than too few."""
     sent_characters = len(prompt) + len(system_instruction) + len(json.dumps(dict(answer_schema)))
-    header_size = _PNG_SIZE_OFFSET + 8
-    image_pixels = (prod(struct.unpack_from(">II", png.ljust(header_size, b"\0"), _PNG_SIZE_OFFSET)) for png in images)
-    return sent_characters // _CHARACTERS_PER_TOKEN + sum(pixels // _PIXELS_PER_TOKEN for pixels in image_pixels)
+    sizes = (struct.unpack_from(">II", png.ljust(_PNG_SIZE_OFFSET + 8, b"\0"), _PNG_SIZE_OFFSET) for png in images)
+    return sent_characters // _CHARACTERS_PER_TOKEN + sum(int(prod(size)) // _PIXELS_PER_TOKEN for size in sizes)
 
 
 def estimate_answer_tokens(answer_json: str) -> int:
