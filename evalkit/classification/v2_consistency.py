@@ -319,13 +319,13 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
         yield from _check_stated_type_is_primary(stated_type, level_by_type, None)
 
 
-def find_types_tied_for_largest(mixture: Sequence[MixtureEntry]) -> list[DocumentType]:
-    """Return the types whose overall share is largest, within ``TIE_TOLERANCE``."""
-    shares = convert_to_decimals(entry.overall_share for entry in mixture)
+def find_types_tied_for_largest(entries: Sequence[TypePresence | MixtureEntry]) -> list[DocumentType]:
+    """Return the types whose share is largest, within ``TIE_TOLERANCE``."""
+    shares = convert_to_decimals(map(_get_share, entries))
     largest_share = max(shares, default=Decimal(0))
     return [
         entry.document_type
-        for entry, share in zip(mixture, shares, strict=True)
+        for entry, share in zip(entries, shares, strict=True)
         if largest_share - share <= TIE_TOLERANCE
     ]
 
@@ -467,11 +467,11 @@ def _check_stated_type_is_primary(
 ) -> Iterator[Issue]:
     level = level_by_type.get(stated_type)
     is_primary = level in (None, PresenceLevel.PRIMARY)
-    # a file has several types of level PRIMARY, but a segment is one document
+    # a file has several types of level PRIMARY, but a segment is one document: what its shares do not settle, nobody did
     rival_names = " and ".join(
         kind.value
-        for kind, other_level in level_by_type.items()
-        if segment and is_primary and kind is not stated_type and other_level is PresenceLevel.PRIMARY
+        for kind in (find_types_tied_for_largest(segment.segment_composition) if segment and is_primary else ())
+        if kind is not stated_type and level_by_type[kind] is PresenceLevel.PRIMARY
     )
     if is_primary and not rival_names:
         return
