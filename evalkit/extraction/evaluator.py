@@ -33,7 +33,7 @@ from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate
 from evalkit.extraction.item_count import count_items, find_doubted_values, find_unread_items
 from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
-from evalkit.extraction.partial_values import find_partial_values
+from evalkit.extraction.partial_values import find_partial_values, find_skipped_rows
 from evalkit.extraction.sentence_topics import classify_sentences, find_stated_fields, find_topic_doubts
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.answer_normalisation import AnswerShapeError
@@ -437,6 +437,8 @@ class ExtractionEvaluator:
             for issue in find_unread_items(items, attempt.fields, attempt.template)
             if issue.severity != "minor"  # a date without a label need not be the report's
         ]
+        unread_fields = {issue.field for issue in unread_items}
+        unread_items += [row for row in find_skipped_rows(pages, attempt.fields) if row.field not in unread_fields]
         mentioned_names = {*attempt.field_mentions, *(issue.field for issue in unread_items)}
         completeness, completeness_scores = score_completeness(
             attempt.template, attempt.fields, mentioned_names, unread_items

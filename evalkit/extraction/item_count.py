@@ -632,6 +632,21 @@ def _says_the_contrary(items: Sequence[CountedItem], text: str) -> bool:
     )
 
 
+def _lacks_tumor(items: Sequence[CountedItem], text: str) -> bool:
+    """Return True if the report names another tumor, or names it more exactly.
+
+    A benign one must share a word with the value: follicular adenoma, follicular carcinoma.
+    """
+    own_words = re.findall(r"[\w-]+", text.lower())
+    return any(
+        not all(any(own_word.endswith(word) for own_word in own_words) for word in words)
+        and (item.name != "benign" or not {*own_words}.isdisjoint(words[:-1]))
+        for item in items
+        if item.role == PRESENT
+        for words in [item.text.lower().split()]
+    )
+
+
 def _is_before_another_date(items: Sequence[CountedItem], date: str) -> bool:
     # The day may be first, as in 03/04/2024.
     return any(
@@ -682,6 +697,7 @@ _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
     "promise": lambda _items, text: bool(_read_items("promise", _split_statements(text))),
     "side": _has_side_of_its_own,
     "finding": _says_the_contrary,
+    "diagnosis": _lacks_tumor,
     "added_date": _is_before_another_date,
     **dict.fromkeys(
         ("headline", "depth"), lambda items, _text: len({item.state for item in items if item.role == PRESENT}) > 1

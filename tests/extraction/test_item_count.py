@@ -754,16 +754,22 @@ def test_an_impression_against_all_findings_is_doubted(impression: str, *, is_do
 
 
 @pytest.mark.parametrize(
-    ("text", "is_doubted"),
+    ("value", "text", "is_doubted"),
     [
-        ("Nodal lymphoma.", True),
-        ("Squamous carcinoma of the lung.", False),
-        ("A lymphoma is excluded.", False),
-        ("History: melanoma of the skin.", False),
+        ("Adenocarcinoma", "Nodal lymphoma.", True),
+        ("Adenocarcinoma", "Squamous carcinoma of the lung.", True),
+        ("Adenocarcinoma", "Invasive carcinoma of the lung.", False),
+        ("Adenocarcinoma", "A lymphoma is excluded.", False),
+        ("Adenocarcinoma", "History: melanoma of the skin.", False),
+        ("Adenocarcinoma", "Tubular adenoma of the colon.", False),
+        ("Pleomorphic sarcoma", "Our diagnosis: leiomyosarcoma.", True),
+        ("Invasive carcinoma", "Type: invasive lobular carcinoma.", True),
+        ("Invasive lobular carcinoma", "Title: carcinoma of the breast.", False),
+        ("Follicular carcinoma", "Opinion: follicular adenoma.", True),
     ],
 )
-def test_a_tumor_of_another_family_doubts_the_diagnosis(text: str, *, is_doubted: bool) -> None:
-    assert list_doubted(text, {"histology": "Adenocarcinoma"}) == ["histology"] * is_doubted
+def test_another_or_more_exact_tumor_doubts_the_diagnosis(value: str, text: str, *, is_doubted: bool) -> None:
+    assert list_doubted(text, {"histology": value}) == ["histology"] * is_doubted
 
 
 @pytest.mark.parametrize(("last", "is_missing"), [("Sheet 2 of 3", True), ("Sheet 3 of 3", False), ("", False)])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from extraction.reports import page_of
 from extraction.scripted import found_value
 
-from evalkit.extraction.partial_values import find_partial_values
+from evalkit.extraction.partial_values import find_partial_values, find_skipped_rows
 
 
 def list_partial(values: dict[str, tuple[str, str, str]]) -> list[str]:
@@ -70,3 +71,32 @@ def test_a_cut_stage_is_doubted(raw: str, value: str, *, doubted: bool) -> None:
 def test_a_variant_told_twice_is_doubted() -> None:
     values = {"mutations.1": "EML4::ALK fusion", "mutations.2": "TP53 p.R175H", "mutations.3": "ALK fusion"}
     assert list_partial({name: (value, value, value) for name, value in values.items()}) == ["mutations.3"]
+
+
+@pytest.mark.parametrize(
+    ("between", "skipped"),
+    [
+        ("Specific gravity|1.018", ["1.018"]),
+        ("Clarity|Cloudy", ["Cloudy"]),
+        ("URINE\nSpecific gravity 1.018", ["1.018"]),
+        ("URINE\nTest|Result", []),
+        ("SEROLOGY, 03/04/2025", []),
+    ],
+)
+def test_a_row_between_results_is_not_skipped(between: str, skipped: list[str]) -> None:
+    text = f"Glucose|7.2\n{between}\nSodium|139\nSample 12"
+    page = page_of([("table", text.replace("|", "\t"))])
+    values = {
+        f"labValues.{words}": found_value(words).model_copy(
+            update={
+                "boxes": tuple(
+                    (1, *(edge / 10_000 for edge in word[2:6]))
+                    for word in page.words
+                    if page.text[word[0] : word[1]] == words
+                )
+            }
+        )
+        for words in ("7.2", "139")
+    }
+    issues = list(find_skipped_rows([page], values))
+    assert [page.text[issue.place[1] : issue.place[2]].split()[-1] for issue in issues if issue.place] == skipped
