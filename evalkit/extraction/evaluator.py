@@ -432,11 +432,9 @@ class ExtractionEvaluator:
         items = attempt.report.remember(
             (count_items, attempt.template.name), lambda: count_items(pages, attempt.template)
         )
-        unread_items = [
-            issue
-            for issue in find_unread_items(items, attempt.fields, attempt.template)
-            if issue.severity != "minor"  # a date without a label need not be the report's
-        ]
+        all_unread_items = find_unread_items(items, attempt.fields, attempt.template)
+        # A date without a label need not be the report's.
+        unread_items = [issue for issue in all_unread_items if issue.severity != "minor"]
         unread_fields = {issue.field for issue in unread_items}
         unread_items += [row for row in find_skipped_rows(pages, attempt.fields) if row.field not in unread_fields]
         mentioned_names = {*attempt.field_mentions, *(issue.field for issue in unread_items)}
@@ -478,6 +476,7 @@ class ExtractionEvaluator:
             (
                 *consistency_issues,
                 *validity_issues,
+                *(issue for issue in all_unread_items if issue.severity == "minor"),
                 *find_stated_fields(sentences, attempt.fields, attempt.template),
             ),
         )

@@ -610,7 +610,8 @@ def _has_side_of_its_own(items: Sequence[CountedItem], text: str) -> bool:
     own = Counter((reading.name, reading.state) for reading in _read_items("side", _split_statements(text)))
     counts = Counter((item.name, item.state) for item in items)
     sides = {state for name, state in own if name == "side"}
-    return any(
+    rest = {state for name, state in counts - own if name != "side"}
+    return (bool(rest) and "both" not in sides and bool(sides) and sides.isdisjoint(rest)) or any(
         counts[name, state] <= count
         and (
             len(sides) == 1 and ("side", "both") not in counts
@@ -698,6 +699,9 @@ _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
     "side": _has_side_of_its_own,
     "finding": _says_the_contrary,
     "diagnosis": _lacks_tumor,
+    "category": lambda items, text: (
+        "T" in text and any(item.role == PRESENT and item.name not in text for item in items)
+    ),
     "added_date": _is_before_another_date,
     **dict.fromkeys(
         ("headline", "depth"), lambda items, _text: len({item.state for item in items if item.role == PRESENT}) > 1

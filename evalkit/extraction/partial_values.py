@@ -7,6 +7,7 @@ beside it, with the other values of its field, and with the rows between them.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise, product
 
@@ -70,7 +71,7 @@ def _list_kept_words(name: str, value: FieldValue) -> list[str]:
         for phrase in _PHRASE_CELL.findall(raw):
             quote = quote.replace(phrase, "")
     elif "\t" in quote:
-        quote = quote[: quote.find(raw)]  # a word behind a result in words is the usual result
+        quote = quote[: quote.find(raw.split("\n")[0])]  # a word behind a result in words is the usual result
     else:
         start = max(0, quote.find(raw.split("\n")[0], max(0, quote.find(item))))
         quote = _RESULT_END.split(quote[start:], maxsplit=1)[0]
@@ -105,8 +106,12 @@ def find_skipped_rows(pages: Iterable[Page], fields: Mapping[str, FieldValue]) -
                 for _, x0, y0, x1, y1 in boxes
             )
         ]
+        # The cells of a header may come again.
+        others = Counter(
+            tuple(cell.text for cell in row[1:]) for number, row in enumerate(rows) if number not in used
+        )
         for first, last in pairwise(used):
-            skipped = rows[first + 1 : last]
+            skipped = [row for row in rows[first + 1 : last] if others[tuple(cell.text for cell in row[1:])] < 2 or len(row) < 2]
             is_one_table = all(len(row) > 1 for row in skipped)
             for row in skipped:
                 quote = " ".join(cell.text for cell in row)[:_MAX_QUOTE]

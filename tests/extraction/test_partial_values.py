@@ -39,6 +39,7 @@ def test_a_result_without_a_word_of_its_row_is_doubted(raw: str, value: str, quo
         ("2.4", "2.4", "AMENDED. Platelets 2.4 (corrected; first issued as 4.2); Quick 32 %"),
         ("8", "8 g/L", "Early report: Platelets 8 g/L. Repeat in a week"),
         ("Large", "Large", "Platelets\tLarge\tA\tNegative"),
+        ("Large\nNegative", "Large", "Platelets\tLarge\t\tNegative"),
         ("58.2\n%\nnot established", "58.2 %", "Platelets\t58.2\t\tnot established\t%"),
         ("4.1", "4.1 g/L", "Platelets\t4.1\tg/L\t3.9\t4.4"),
     ],
@@ -80,11 +81,12 @@ def test_a_variant_told_twice_is_doubted() -> None:
         ("Clarity|Cloudy", ["Cloudy"]),
         ("URINE\nSpecific gravity 1.018", ["1.018"]),
         ("URINE\nTest|Result", []),
+        ("Coagulation Test|10/12/2025 1", []),
         ("SEROLOGY, 03/04/2025", []),
     ],
 )
 def test_a_row_between_results_is_not_skipped(between: str, skipped: list[str]) -> None:
-    text = f"Glucose|7.2\n{between}\nSodium|139\nSample 12"
+    text = f"Test|10/12/2025 1\nGlucose|7.2\n{between}\nSodium|139\nSample 12"
     page = page_of([("table", text.replace("|", "\t"))])
     values = {
         f"labValues.{words}": found_value(words).model_copy(
