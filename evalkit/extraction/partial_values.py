@@ -14,7 +14,7 @@ from itertools import pairwise, product
 from evalkit.documents.bundle import Page
 from evalkit.extraction.extraction_schema import FieldValue
 from evalkit.extraction.optimizer import EvaluationIssue
-from evalkit.extraction.printed_rows import PrintedPage
+from evalkit.extraction.printed_rows import PrintedPage, PrintedRow
 
 #: By field, the printed words that a value must keep: its numbers, its percentages, or units and signs of a result.
 _KEPT_WORDS = {
@@ -85,44 +85,43 @@ def find_skipped_rows(pages: Iterable[Page], fields: Mapping[str, FieldValue]) -
     """
     for page, field in product(pages, _ROW_FIELDS):
         boxes = [
-            box
+            [10_000 * edge for edge in box[1:]]
             for name, value in fields.items()
             if name.partition(".")[0] == field
             for box in value.boxes
             if box[0] == page.page_num
         ]
-        if len(boxes) < 2:
-            continue
+        rows = PrintedPage(page).split_into_rows(0, len(page.text)) if len(boxes) > 1 else []
         words = {word[0]: word for word in page.words}
-        rows = PrintedPage(page).split_into_rows(0, len(page.text))
         used = [
             number
             for number, row in enumerate(rows)
             if any(
-                y0 * 10_000 <= (words[cell.start][3] + words[cell.start][5]) / 2 <= y1 * 10_000
-                and cell.left < x1 * 10_000
-                and cell.right > x0 * 10_000
+                x0 < cell.right and cell.left < x1 and y0 <= (words[cell.start][3] + words[cell.start][5]) / 2 <= y1
                 for cell in row
-                for _, x0, y0, x1, y1 in boxes
+                for x0, y0, x1, y1 in boxes
             )
         ]
         # The cells of a header may come again.
-        others = Counter(
-            tuple(cell.text for cell in row[1:]) for number, row in enumerate(rows) if number not in used
-        )
+        others = Counter(_list_texts(row[1:]) for number, row in enumerate(rows) if number not in used)
         for first, last in pairwise(used):
-            skipped = [row for row in rows[first + 1 : last] if others[tuple(cell.text for cell in row[1:])] < 2 or len(row) < 2]
+            skipped = [row for row in rows[first + 1 : last] if len(row) == 1 or others[_list_texts(row[1:])] == 1]
             is_one_table = all(len(row) > 1 for row in skipped)
-            for row in skipped:
-                quote = " ".join(cell.text for cell in row)[:_MAX_QUOTE]
-                if is_one_table or (len(skipped) <= _MAX_GAP and _NUMBER(quote)):
-                    yield EvaluationIssue(
-                        "major",
-                        field,
-                        f'Nothing was taken from "{quote}" on page {page.page_num}',
-                        f"Read the rows of page {page.page_num}",
-                        (page.page_num, row[0].start, row[-1].end),
-                    )
+            yield from (
+                EvaluationIssue(
+                    "major",
+                    field,
+                    f'Nothing was taken from "{" ".join(_list_texts(row))[:_MAX_QUOTE]}" on page {page.page_num}',
+                    f"Read the rows of page {page.page_num}",
+                    (page.page_num, row[0].start, row[-1].end),
+                )
+                for row in skipped
+                if is_one_table or (len(skipped) <= _MAX_GAP and _NUMBER(" ".join(_list_texts(row))))
+            )
+
+
+def _list_texts(row: PrintedRow) -> tuple[str, ...]:
+    return tuple(cell.text for cell in row)
 
 
 def _squeeze(text: str) -> str:
