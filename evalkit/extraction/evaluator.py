@@ -34,7 +34,7 @@ from evalkit.extraction.field_template import FieldNeed, FieldTemplate
 from evalkit.extraction.item_count import count_items, find_doubted_values, find_unread_items
 from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
 from evalkit.extraction.partial_values import find_partial_values, find_skipped_rows
-from evalkit.extraction.sentence_topics import classify_sentences, find_stated_fields, find_topic_doubts
+from evalkit.extraction.sentence_topics import classify_sentences, find_topic_doubts
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.embedded import EmbeddedModel
@@ -477,7 +477,6 @@ class ExtractionEvaluator:
                 *consistency_issues,
                 *validity_issues,
                 *(issue for issue in all_unread_items if issue.severity == "minor"),
-                *find_stated_fields(sentences, attempt.fields, attempt.template),
             ),
         )
         # A field's score holds descriptions only; where it is missing, the item's is what to look for.

@@ -210,11 +210,6 @@ def _is_her2_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) 
     )
 
 
-def _is_none_detected_contradicted(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
-    variants = [value.value for value in get_found_values(fields, "mutations").values()]
-    return "none detected" in variants and len(variants) > 1
-
-
 def _list_sizes(text: str) -> list[tuple[float, float]]:
     """Return each size in a text in mm, with half of its last printed digit."""
     return [
@@ -262,7 +257,13 @@ CONSISTENCY_RULES: tuple[ConsistencyRule, ...] = (
         "ihcMarkers", _is_receptor_contradictory, "The share of stained cells contradicts a receptor's result"
     ),
     ConsistencyRule("ihcMarkers", _is_her2_contradictory, "The HER2 score contradicts the HER2 result"),
-    ConsistencyRule("mutations", _is_none_detected_contradicted, "Variants were extracted, and that none was detected"),
+    ConsistencyRule(
+        "mutations",
+        lambda fields, _: (
+            _has_value(fields, "mutations", "none detected") and len(get_found_values(fields, "mutations")) > 1
+        ),
+        "Variants were extracted, and that none was detected",
+    ),
 )
 
 
