@@ -648,15 +648,6 @@ def _lacks_tumor(items: Sequence[CountedItem], text: str) -> bool:
     )
 
 
-def _is_before_another_date(items: Sequence[CountedItem], date: str) -> bool:
-    # The day may be first, as in 03/04/2024.
-    return any(
-        item.role == PRESENT
-        and min(other := normalise_value(item.text, "date") or "", f"{other[:5]}{other[8:]}-{other[5:7]}") > date
-        for item in items
-    )
-
-
 def _is_impossible_variant(_items: Sequence[CountedItem], text: str) -> bool:
     """Return True if a variant's changes cannot belong together.
 
@@ -702,7 +693,12 @@ _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
     "category": lambda items, text: (
         "T" in text and any(item.role == PRESENT and item.name not in text for item in items)
     ),
-    "added_date": _is_before_another_date,
+    # The day may be first, as in 03/04/2024.
+    "added_date": lambda items, date: any(
+        item.role == PRESENT
+        and min(other := normalise_value(item.text, "date") or "", f"{other[:5]}{other[8:]}-{other[5:7]}") > date
+        for item in items
+    ),
     **dict.fromkeys(
         ("headline", "depth"), lambda items, _text: len({item.state for item in items if item.role == PRESENT}) > 1
     ),

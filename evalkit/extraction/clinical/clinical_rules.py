@@ -108,13 +108,6 @@ def _describe_denial(context: ValueContext) -> str | None:
     return f'The source denies or doubts "{context.value_text}": {denial}' if denial else None
 
 
-def _describe_nuclear_grade(context: ValueContext) -> str | None:
-    is_nuclear = re.search(
-        r"(?i)(?<!fuhrman )\bnuclear\s+(?:grade\W*)?$", context.text_before[-26:]
-    ) or context.value_text.lower().startswith("nuclear")
-    return f'"{context.value_text}" is a nuclear grade in the source' if is_nuclear else None
-
-
 def _describe_unnamed_marker(context: ValueContext) -> str | None:
     """Return an error if the quote does not name the stain before its result; or None."""
     item = context.field_name.partition(".")[2]
@@ -131,7 +124,17 @@ def _describe_unnamed_marker(context: ValueContext) -> str | None:
 #: Rules for values on the page; the evaluator uses the lowest score of the rules that a value breaks.
 ACCURACY_RULES: tuple[AccuracyRule, ...] = (
     AccuracyRule("denied", ("histology", "grade"), _describe_denial, 0.0),
-    AccuracyRule("nuclear grade", ("grade",), _describe_nuclear_grade, 0.3),
+    AccuracyRule(
+        "nuclear grade",
+        ("grade",),
+        lambda context: (
+            f'"{context.value_text}" is a nuclear grade in the source'
+            if re.search(r"(?i)(?<!fuhrman )\bnuclear\s+(?:grade\W*)?$", context.text_before[-26:])
+            or context.value_text.lower().startswith("nuclear")
+            else None
+        ),
+        0.3,
+    ),
     AccuracyRule("other marker", ("ihcMarkers",), _describe_unnamed_marker, 0.3),
     AccuracyRule(
         "share left out",
