@@ -14,7 +14,7 @@ from itertools import pairwise, product
 from evalkit.documents.bundle import Page
 from evalkit.extraction.extraction_schema import FieldValue
 from evalkit.extraction.optimizer import EvaluationIssue
-from evalkit.extraction.printed_rows import PrintedPage, PrintedRow
+from evalkit.extraction.printed_rows import PrintedPage
 
 #: By field, the printed words that a value must keep: its numbers, its percentages, or units and signs of a result.
 _KEPT_WORDS = {
@@ -102,26 +102,25 @@ def find_skipped_rows(pages: Iterable[Page], fields: Mapping[str, FieldValue]) -
                 for x0, y0, x1, y1 in boxes
             )
         ]
+        texts = [tuple(cell.text for cell in row) for row in rows]
         # The cells of a header may come again.
-        others = Counter(_list_texts(row[1:]) for number, row in enumerate(rows) if number not in used)
+        others = Counter(text[1:] for number, text in enumerate(texts) if number not in used)
         for first, last in pairwise(used):
-            skipped = [row for row in rows[first + 1 : last] if len(row) == 1 or others[_list_texts(row[1:])] == 1]
-            is_one_table = all(len(row) > 1 for row in skipped)
+            skipped = [
+                number for number in range(first + 1, last) if others[texts[number][1:]] == 1 or not texts[number][1:]
+            ]
+            is_one_table = all(len(texts[number]) > 1 for number in skipped)
             yield from (
                 EvaluationIssue(
                     "major",
                     field,
-                    f'Nothing was taken from "{" ".join(_list_texts(row))[:_MAX_QUOTE]}" on page {page.page_num}',
+                    f'Nothing was taken from "{" ".join(texts[number])[:_MAX_QUOTE]}" on page {page.page_num}',
                     f"Read the rows of page {page.page_num}",
-                    (page.page_num, row[0].start, row[-1].end),
+                    (page.page_num, rows[number][0].start, rows[number][-1].end),
                 )
-                for row in skipped
-                if is_one_table or (len(skipped) <= _MAX_GAP and _NUMBER(" ".join(_list_texts(row))))
+                for number in skipped
+                if is_one_table or (len(skipped) <= _MAX_GAP and _NUMBER(" ".join(texts[number])))
             )
-
-
-def _list_texts(row: PrintedRow) -> tuple[str, ...]:
-    return tuple(cell.text for cell in row)
 
 
 def _squeeze(text: str) -> str:
