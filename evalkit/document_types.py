@@ -237,7 +237,9 @@ def parse_own_types(content: bytes, path: str) -> dict[str, DocumentTypeRecord]:
     except UnicodeDecodeError as error:
         raise _build_file_error(path, "it is not UTF-8 text", "Save the file as UTF-8") from error
     except (ValueError, RecursionError) as error:  # the message of a syntax error names line and column
-        raise _build_file_error(path, f"it is not valid TOML: {_escape(str(error))}", "Correct that line") from error
+        raise _build_file_error(
+            path, f"it is not valid TOML: {_escape(str(error))}", "Correct the line that the message names"
+        ) from error
     table.pop("version", None)  # a copy of types.toml has one; the file's hash is what counts
     if not 1 <= len(table) <= MAX_OWN_TYPES:
         problem = f"it has {len(table)} types; 1 to {MAX_OWN_TYPES} are possible"
@@ -250,9 +252,13 @@ def parse_own_types(content: bytes, path: str) -> dict[str, DocumentTypeRecord]:
             _require_free_key(record.key, records)
         except ValidationError as error:
             problem = _escape(describe_first_error(error))
-            raise _build_file_error(path, f"{_escape(name)}: {problem}", "Correct this row") from error
+            raise _build_file_error(
+                path, f"{_escape(name)}: {problem}", "Correct the row that the message names"
+            ) from error
         except ValueError as error:
-            raise _build_file_error(path, f"{_escape(name)}: {error}", "Correct this row") from error
+            raise _build_file_error(
+                path, f"{_escape(name)}: {error}", "Correct the row that the message names"
+            ) from error
         records[name] = record
     return records
 
@@ -274,12 +280,12 @@ def _require_free_name(name: str, records: Mapping[str, DocumentTypeRecord]) -> 
         allowed = " ".join(_NAME_CHARACTERS.strip())
         raise ValueError(f"a name has 2 to 40 letters, digits, spaces or {allowed}")
     if not name[0].isalpha() or name != " ".join(unicodedata.normalize("NFC", name).split()):
-        raise ValueError("a name begins with a letter, and has single spaces and composed letters")
+        raise ValueError("a name must begin with a letter, without double spaces or separate accents (Unicode NFC)")
     folded_name = _fold(name)
     if folded_name in map(_fold, DocumentType.__members__.values()):
         raise ValueError("this is one of evalkit's five types, which cannot be redefined; choose another name")
     if folded_name in (*_TAKEN_NAMES, *map(_fold, records)):
-        raise ValueError("this name is used twice or stands for no type; choose another name")
+        raise ValueError("this name is used twice, or is reserved for an unknown type; choose another name")
 
 
 def _fold(name: str) -> str:
@@ -294,7 +300,7 @@ def _require_free_key(key: str | None, records: Mapping[str, DocumentTypeRecord]
     if len(key) != 1 or key not in FREE_KEYS:
         raise ValueError(f"key: choose one of {' '.join(FREE_KEYS)}, or leave the key out; the screen uses the others")
     if user := next((name for name, record in records.items() if record.key == key), None):
-        raise ValueError(f"key: {key} is the key of {user}")
+        raise ValueError(f"key: {key} is already the key of {user}")
 
 
 def _escape(text: str) -> str:

@@ -51,7 +51,7 @@ class ExplorerPanel(PressCounter):
     _css = read_widget_style("explorer", include_theme=True)
 
     answer = traitlets.Dict(help="What is shown for the filters, see ``StudyExplorer.answer``.")
-    filters = traitlets.Dict(help="The filters that all hold: property → value.")
+    filters = traitlets.Dict(help="The filters, all of which a listed document matches: property → value.")
     comparison = traitlets.Unicode(
         "program", help="What the matrix compares: ``program`` or ``production`` with the truth, or ``both``."
     )

@@ -756,7 +756,7 @@ class Workbench:
     def review_session(self) -> ReviewSession:
         """The expert's session. RuntimeError before the browser's message ``hello``."""
         if self._review_session is None:
-            raise RuntimeError("no session yet")
+            raise RuntimeError("no review session is open yet")
         return self._review_session
 
     @property

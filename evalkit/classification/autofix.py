@@ -137,7 +137,7 @@ def _count_pages(segment: Segment) -> int:
 
 def _get_segment(answer: Classification, segment_position: int | None) -> Segment:
     if segment_position is None:
-        raise ValueError("a repair of a segment needs the segment's position")
+        raise ValueError("a repair of one segment must state the segment's position in the list")
     return answer.segments[segment_position]
 
 

@@ -149,23 +149,25 @@ class OwnVerifier:
             code = stored.get("code", "")
             if stored.get("agent") != self.agent or not code_pattern.fullmatch(code) or len(code) > 60:
                 raise _build_verifier_error(
-                    f"the verifier may only raise issues of agent {self.agent}, with codes {self.agent}-…"
+                    f"each issue of the verifier must have the agent {self.agent} and a code {self.agent}-…"
                 )
             if code.endswith("-AGENT-FAILED"):
-                raise _build_verifier_error(f"the verifier may not raise {code}, which evalkit raises if it fails")
+                raise _build_verifier_error(
+                    f"the verifier must not use the code {code}, which evalkit reserves for its failure"
+                )
             unnumbered = Issue.create(self.agent, code, stored["severity"], stored["message"])
             kept_fields = unnumbered.model_dump(include={"ig_id", "issue_id", "auto_fixable", "status"})
             try:
                 issues.append(Issue(**stored | kept_fields | {"origin": origin, "facts": {}}))
             except ValidationError:
-                raise _build_verifier_error("a returned issue has fields of a wrong type") from None
+                raise _build_verifier_error("the verifier returned an issue with a field of the wrong type") from None
         return issues
 
     def _convert_description_to_question(self, description: Mapping[str, Any], bundle: DocumentBundle) -> _OwnQuestion:
         if description["role"] != self.agent:
-            raise _build_verifier_error(f"the role of the verifier's questions must be {self.agent}")
+            raise _build_verifier_error(f"the role of each question of the verifier must be {self.agent}")
         if not isinstance(description["prompt"], str):
-            raise _build_verifier_error("the prompt of a question is not text")
+            raise _build_verifier_error("the prompt of a question is not a string")
         return _OwnQuestion(
             role=self.agent,
             bundle=bundle,
@@ -235,7 +237,7 @@ class _VerifierProcess:
             reply: dict[str, Any] = json.loads(self._connection.recv_bytes())
         except (OSError, EOFError, ValueError):
             self.end()
-            raise _build_verifier_error("the verifier's process has ended") from None
+            raise _build_verifier_error("the verifier's process ended unexpectedly") from None
         if "failure" in reply:
             raise _build_verifier_error(reply["failure"])
         return reply
@@ -275,7 +277,7 @@ def load_own_verifiers(entry_point_names: Sequence[str], time_limit_seconds: flo
         if description["missing_methods"]:
             raise _build_entry_point_error(name, f"it lacks the method {description['missing_methods'][0]}")
         if any(verifier.agent == agent for verifier in verifiers):
-            raise _build_entry_point_error(name, f"another verifier in evalkit.toml has the same agent, {agent}")
+            raise _build_entry_point_error(name, f"another verifier in evalkit.toml has the same `agent`, {agent}")
         verifiers.append(OwnVerifier(agent, code, time_limit_seconds))
     return tuple(verifiers)
 
@@ -307,7 +309,9 @@ def require_trusted_verifier_entry_point(entry_point_name: str) -> tuple[EntryPo
         if entry_point.name == entry_point_name and entry_point.dist is not None
     }
     if len(matches) > 1:
-        raise _build_entry_point_error(entry_point_name, f"{' and '.join(sorted(matches))} both offer it")
+        raise _build_entry_point_error(
+            entry_point_name, f"{' and '.join(sorted(matches))} both provide a verifier of this name"
+        )
     if not matches:
         other_names = ", ".join(sorted({entry_point.name for entry_point in offered})) or "none"
         raise _build_entry_point_error(
@@ -317,7 +321,8 @@ def require_trusted_verifier_entry_point(entry_point_name: str) -> tuple[EntryPo
     ((entry_point, distribution),) = matches.values()
     if _is_in_current_folder(distribution):
         raise _build_entry_point_error(
-            entry_point_name, "its distribution is in the current folder, which is not trusted"
+            entry_point_name,
+            "its package is in the current folder, from which evalkit loads no verifiers, for security",
         )
     return entry_point, distribution
 
@@ -348,5 +353,5 @@ def _build_entry_point_error(entry_point_name: str, reason: str) -> UsageError:
     return UsageError(
         f"the verifier {entry_point_name} cannot be used: {reason}",
         code="VERIFIER",
-        remedy="Install its distribution (not editable), or correct `verifiers` in evalkit.toml.",
+        remedy="Install the verifier's package (not in editable mode), or correct `verifiers` in evalkit.toml.",
     )

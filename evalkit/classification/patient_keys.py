@@ -80,8 +80,7 @@ def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
             raise UsageError(
                 f"{PATIENT_SALT_FILE} is missing in {output_folder.root}, with which its patient keys were computed",
                 code="PATIENT-SALT",
-                remedy=f"Restore it from a backup. Without one, set {PATIENT_SALT_VARIABLE} to a new secret from now on, and run "
-                "all documents with --fresh: older keys do not find these patients any more.",
+                remedy=f"Restore the file from a backup. Without a backup, set {PATIENT_SALT_VARIABLE} to a new secret and run all documents with --fresh; patients can then no longer be found by their old keys.",
             )
         new_salt = salt or secrets.token_hex(_SALT_BYTES)
         record = {

@@ -132,7 +132,7 @@ class ClassificationOutput(_AnswerModel):
         try:
             self.model_dump_json()
         except ValueError:
-            raise ValueError("it contains characters or a depth that cannot be written as JSON") from None
+            raise ValueError("it contains characters that JSON cannot represent, or is nested too deeply") from None
         return self
 
     @property

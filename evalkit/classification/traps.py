@@ -118,7 +118,7 @@ def _check_placeholders(text: str) -> str:
     names = {name for name, _, _ in placeholders}
     if unknown := sorted(names - _PLACEHOLDERS):
         raise ValueError(
-            f"{', '.join(unknown) or 'an empty name'} cannot be filled in; known names: {', '.join(sorted(_PLACEHOLDERS))}"
+            f"{', '.join(unknown) or 'an empty name'} is no known placeholder; choose from {', '.join(sorted(_PLACEHOLDERS))}"
         )
     return text
 
@@ -223,7 +223,9 @@ class _PrefilteredTrap(Trap):
     @classmethod
     def _check_lowercase(cls, needs: tuple[str, ...]) -> tuple[str, ...]:
         if any(not substring or substring != substring.lower() for substring in needs):
-            raise ValueError("needs must be in lower case, because they are compared with lower-case text")
+            raise ValueError(
+                "the words in `needs` must be in lower case, because they are compared with lower-case text"
+            )
         return needs
 
     def can_match(self, lowercase_text: str) -> bool:
@@ -278,7 +280,7 @@ class PromptInjectionTrap(_PatternTrap, _PrefilteredTrap):
 def _check_reachable(at_least: int, available: int, noun: str) -> None:
     if at_least > available:
         raise ValueError(
-            f"at_least is {at_least}, but the row has only {available} different {noun}, so that it could never fire"
+            f"at_least is {at_least}, but the row has only {available} different {noun}, so that it could never apply"
         )
 
 

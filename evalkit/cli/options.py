@@ -20,7 +20,7 @@ ModelOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Model for every task without a model of its own in the settings, such as gemini:MODEL.",
+        help="Model for every task for which the settings name no model, such as gemini:MODEL.",
         show_default="embedded",
     ),
 ]
@@ -33,7 +33,7 @@ ReaderOption = Annotated[
 ProfileOption = Annotated[
     str | None,
     typer.Option(
-        help="Model calls per document: full, four; lean, two, with one question for V2, V3 and V4.",
+        help="full: four model calls per document; lean: two, with one question for the verifiers V2, V3 and V4.",
         show_default="full",
     ),
 ]
@@ -59,7 +59,10 @@ NoProbeOption = Annotated[
     bool, typer.Option("--no-probe", help="Send no test question to the language models before the first document.")
 ]
 YesOption = Annotated[
-    bool, typer.Option("--yes", help="Accept /, the home folder and the output folder as PATH: read all below it.")
+    bool,
+    typer.Option(
+        "--yes", help="Allow PATH to be /, the home folder or the output folder, and read every document below it."
+    ),
 ]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Exit with status 1 if any file is skipped because of its format.")

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 def _require_time_zone(timestamp: str) -> str:
     if datetime.fromisoformat(timestamp).tzinfo is None:
-        raise ValueError("a time zone is missing")
+        raise ValueError("the time has no time zone")
     return timestamp
 
 

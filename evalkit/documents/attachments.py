@@ -75,7 +75,7 @@ def parse_mail(content: bytes, name: str) -> Mail:
         raise DocumentError(
             f"{name} is damaged: it cannot be read as a mail",
             code="READER-DAMAGED",
-            remedy="Save the mail and its attachments again in the mail program, and run those files.",
+            remedy="Save the mail and its attachments again in the mail program, and run evalkit on these files.",
         ) from None
     return Mail(headers, bodies, attachments, tuple(_clean_name(part, 1) for part in logos), is_damaged)
 
@@ -88,7 +88,7 @@ def _build_too_large_error(name: str) -> DocumentError:
     return DocumentError(
         f"the mail {name} has more than {MAX_MAIL_BYTES // 1024**2} MB, {_MAX_PARTS:,} parts or {_MAX_DEPTH} levels",
         code="READER-TOO-LARGE",
-        remedy="Save its attachments as files, and run those.",
+        remedy="Save the attachments of the mail as files, and run evalkit on these files.",
     )
 
 

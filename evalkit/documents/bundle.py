@@ -67,7 +67,7 @@ class PackedWords(Sequence[WordPosition]):
         except (TypeError, OverflowError):
             is_valid = False
         if not is_valid:
-            raise ValueError("a word is not six whole numbers of at most 31 bits")
+            raise ValueError("a word must consist of six whole numbers of at most 31 bits")
 
     def __len__(self) -> int:
         return len(self._numbers) // _NUMBERS_PER_WORD
@@ -251,7 +251,7 @@ class Page(StrictRecord):
         if len(self.doubtful) != len(self.second_readings):
             raise ValueError("doubtful and second_readings must have the same length")
         if not all(low < high for low, high in pairwise((-1, *self.doubtful, len(self.words)))):
-            raise ValueError("doubtful must be ascending positions in words")
+            raise ValueError("doubtful must list positions in words, in ascending order")
         return self
 
     @property

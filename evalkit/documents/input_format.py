@@ -118,7 +118,7 @@ def define_converted_format(
 
     def create_reader(options: ReaderOptions) -> Reader:
         if options.pdf_reader is None:
-            raise ValueError("a converted format needs the reader of the PDF that it becomes")
+            raise ValueError("a format that is converted to PDF needs a reader for the resulting PDF")
         return ConvertingReader(convert, converter_version, options.pdf_reader)
 
     return InputFormat(name, suffixes, has_signature, create_reader, has_weak_signature=has_weak_signature)
@@ -152,7 +152,7 @@ def build_too_large_error(name: str, limit: str) -> DocumentError:
 def build_empty_error(name: str) -> DocumentError:
     """Return the error for a file that holds no word and no picture."""
     return DocumentError(
-        f"{name} holds no words and no pictures",
+        f"{name} contains no words and no pictures",
         code="READER-EMPTY",
         remedy="Open the file in the program it came from, and export or print what you see there as PDF.",
     )

@@ -86,9 +86,9 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
     if total_pages > MAX_PAGES:
         document.close()
         raise DocumentError(
-            f"{name} claims {total_pages:,} pages; the limit is {MAX_PAGES:,}",
+            f"{name} states that it has {total_pages:,} pages; the limit is {MAX_PAGES:,}",
             code="READER-TOO-MANY-PAGES",
-            remedy="Split the file into smaller ones; if it does not have so many pages, it is damaged: export it again.",
+            remedy="Split the file into smaller files. If it really has fewer pages, it is damaged: export it again.",
         )
     if total_pages < 1:
         document.close()

@@ -134,7 +134,7 @@ def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
     raise UsageError(
         f"the OCR engine {name} is not installed",
         code="OCR-MISSING",
-        remedy=f"{install_advice}, or choose auto or none.",
+        remedy=f"{install_advice}, or set `ocr` to auto or none.",
     )
 
 
@@ -354,7 +354,7 @@ def _run_command(command: list[str], stdin_bytes: bytes, time_limit_seconds: flo
                 os.killpg(process.pid, signal.SIGKILL)
     if process.returncode in (-signal.SIGXCPU, 128 + signal.SIGXCPU):  # the latter from a shell script
         raise DocumentError(
-            "recognising a page took longer than allowed",
+            "text recognition (OCR) of a page exceeded its time limit",
             code="OCR-TIMEOUT",
             remedy="Scan it again, straight and clean, at 200 to 300 dpi; or allow more seconds.",
         )
@@ -383,7 +383,7 @@ def _build_engine_failed_error(engine_name: str) -> DocumentError:
     return DocumentError(
         f"{engine_name} failed on a page",
         code="OCR-FAILED",
-        remedy="Print the document to a new PDF and run that one; if others fail too, install the engine again.",
+        remedy="Print the document to a new PDF and run evalkit on it; if other documents fail too, reinstall the OCR engine.",
     )
 
 

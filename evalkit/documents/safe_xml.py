@@ -29,7 +29,7 @@ def parse_xml(content: bytes, name: str) -> tuple[Any, bool]:
     text = decode_xml(content)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise DocumentError(
-            f"{name} contains declarations that may unpack to huge texts or fetch files",
+            f"{name} contains XML declarations that could expand to huge texts or load other files",
             code="READER-UNSAFE",
             remedy="Ask the sender for the document as PDF; clinical documents need no such declarations.",
         )

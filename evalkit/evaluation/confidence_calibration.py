@@ -155,7 +155,7 @@ def _convert_to_arrays(
     if not len(score_array) == len(correct_array) == len(weight_array):
         raise ValueError(
             f"{len(score_array)} scores, {len(correct_array)} outcomes and {len(weight_array)} weights: "
-            "pass one of each per document"
+            "pass one score, one outcome and one weight for each document"
         )
     if np.isnan(score_array).any():
         raise ValueError("scores contains NaN: leave out documents without a score, and report how many were left out")

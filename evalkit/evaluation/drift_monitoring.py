@@ -184,11 +184,12 @@ def release_stratum(
     braked = find_brakes_by_stratum(events)
     if stratum not in braked:
         raise UsageError(
-            f"{stratum!r} is not braked" + (f"; braked: {', '.join(map(repr, sorted(braked)))}" if braked else ""),
+            f"the group {stratum!r} has no brake"
+            + (f"; groups with a brake: {', '.join(map(repr, sorted(braked)))}" if braked else ""),
             code="NOT-BRAKED",
-            remedy="Give a stratum as `evalkit run` prints it after `audit release`."
+            remedy="Give the group as `evalkit run` prints it after `audit release`."
             if braked
-            else "There is nothing to release.",
+            else "No group has a brake: nothing has to be released.",
         )
     if not reason.strip() or not released_by.strip():
         raise UsageError(

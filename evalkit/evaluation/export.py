@@ -101,7 +101,7 @@ def _require_usable_options(options: ExportOptions, target: Path | None, file_fo
     if not export_format.is_table and any(unused.values()):
         raise UsageError(
             f"{' and '.join(name for name, is_given in unused.items() if is_given)} cannot be used with format "
-            f"{file_format}, which shows documents as they are",
+            f"{file_format}, which writes documents unchanged and complete",
             code="EXPORT",
             remedy="Leave the option out, or choose another format.",
         )

@@ -286,7 +286,7 @@ def _iterate_cases_reviewers_outcomes(
             if isinstance(reviewer, str) and isinstance(outcome, str):
                 yield case_id, reviewer, outcome
             else:
-                collected_problems.append(f"{file_name} is not a valid review record. Restore it from a backup.")
+                collected_problems.append(f"{file_name} is not a valid review record. Restore the file from a backup.")
 
 
 def _iterate_missing_truths(output_folder: OutputFolder, outcome_by_case: Mapping[str, str]) -> Iterator[str]:
@@ -303,7 +303,7 @@ def _read_classification_truth(output_folder: OutputFolder, file_name: str) -> G
     stored_record = output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION)
     if "ground_truth_classification" not in stored_record:
         return None
-    return parse_stored_record(GroundTruth, stored_record, file_name, "Restore it from a backup.")
+    return parse_stored_record(GroundTruth, stored_record, file_name, "Restore the file from a backup.")
 
 
 def _attach_bundle_facts(

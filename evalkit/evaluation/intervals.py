@@ -191,7 +191,9 @@ def estimate_by_bootstrap(
         return Estimate(None, worst, best, 0, "bootstrap")
     row_weights = np.ones(row_count) if weights is None else np.asarray(weights, dtype=float)
     if row_weights.min() < 1 - _ROUNDING_TOLERANCE:
-        raise ValueError(f"weights contains {row_weights.min()}, but each must be at least 1: a row represents itself")
+        raise ValueError(
+            f"weights contains {row_weights.min()}, but each weight must be at least 1, because a row represents at least itself"
+        )
 
     row_copies = row_weights * min(
         1.0, max(_MAX_ROW_COPIES, 4 * row_count) / row_weights.sum()
@@ -358,7 +360,7 @@ def _require_valid_observations(
     if not observed_certain_count <= certain_count <= population_size:
         raise ValueError(
             f"{observed_certain_count} observations with probability 1, certain_count {certain_count}, population_size "
-            f"{population_size}: each number must be at least the one before"
+            f"{population_size}: each of these numbers must be at least the previous number"
         )
     if observed_drawn_count > population_size - certain_count:
         raise ValueError(

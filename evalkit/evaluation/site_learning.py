@@ -131,17 +131,17 @@ def promote_proposal(output_folder: OutputFolder, *, promoted_by: str, promoted_
     with output_folder.hold_run_lock():
         file_names = list_numbered_files_or_raise_on_gap(output_folder, SITE_WEIGHTS_FOLDER, site_weights_file_name)
         if not file_names:
-            raise _build_promotion_error("no weights were proposed", "Run `evalkit learn propose` first.")
+            raise _build_promotion_error("no new weights were proposed yet", "Run `evalkit learn propose` first.")
         proposal = read_proposal(output_folder, file_names[-1])
         in_force = load_weights_in_force(output_folder) or load_shipped_weights()
         if proposal.base_version != in_force.version:
             raise _build_promotion_error(
-                "the newest proposal was compared with other weights than those in force",
+                "the newest proposed weights were compared with weights that are no longer in use",
                 "Run `evalkit learn propose` again.",
             )
         if proposal.obstacles:
             raise _build_promotion_error(
-                f"the newest proposal may not be promoted: {'; '.join(proposal.obstacles)}",
+                f"the newest proposed weights may not be promoted: {'; '.join(proposal.obstacles)}",
                 "Review more files, then run `evalkit learn propose` again.",
             )
         sha256 = hashlib.sha256(output_folder.read_bytes(file_names[-1])).hexdigest()
@@ -155,7 +155,7 @@ def revert_promotion(output_folder: OutputFolder, *, reverted_by: str, reverted_
         promotions = find_promotions_in_force(output_folder)
         if not promotions:
             raise _build_promotion_error(
-                "the weights that came with evalkit are in force", "There is nothing to revert."
+                "the weights in use are those that came with evalkit", "No promotion can be reverted."
             )
         restored = read_promoted_weights(output_folder, promotions[-2]) if promotions[1:] else load_shipped_weights()
         facts = {

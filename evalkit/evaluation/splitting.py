@@ -164,7 +164,7 @@ def parse_split_shares(text: str) -> dict[str, float]:
     shares["test"] = round(1 - math.fsum(shares.values()), 12)
     if not all(0 <= share <= 1 for share in shares.values()):
         raise UsageError(
-            f"{text[:40]!r} are no shares of a split",
+            f"{text[:40]!r} is not a list of shares of a split",
             code="SPLIT",
             remedy="Give the share for training, such as 0.8, or those for training and validation, such as 0.7,0.15.",
         )

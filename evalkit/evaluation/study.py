@@ -751,7 +751,7 @@ class _StudyReader:
             else max((last_page for _, last_page in page_ranges), default=None)
         )
         if (page_count or 0) > MAX_PAGES:
-            raise ValueError("a stored number of pages is larger than any file's")
+            raise ValueError("a stored number of pages is larger than a file can have")
         page_risks = tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0))
         return DocumentRecord(
             doc_id=doc_id,

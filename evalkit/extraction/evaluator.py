@@ -371,7 +371,7 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         unjudged_names = self.asked_values.keys() - {field_score.field for field_score in judgement.field_scores}
         if unjudged_names:  # without the names of items, which are words of the report
             field_names = sorted(set(map(get_base_field_name, unjudged_names)))
-            raise AnswerShapeError(f"field_scores lacks members for values of {', '.join(field_names)}")
+            raise AnswerShapeError(f"field_scores has no score for values of the fields {', '.join(field_names)}")
         return judgement
 
 

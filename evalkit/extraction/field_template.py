@@ -143,7 +143,7 @@ class FieldTemplate(StrictRecord):
     def _require_unique_names(self) -> Self:
         names = [field.name for field in self.fields]
         if repeated_names := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"fields {', '.join(repeated_names)} appear twice")
+            raise ValueError(f"these field names appear twice: {', '.join(repeated_names)}")
         if self.min_required > len(self.get_fields_by_need(FieldNeed.REQUIRED)):
             raise ValueError("min_required exceeds the number of required fields")
         return self

@@ -57,7 +57,7 @@ def extract_answer_json(text: str) -> NormalisedAnswer:
     try:
         return _extract_nested_answer_json(text, 0)
     except RecursionError:
-        raise AnswerTextError("it is nested too deeply") from None
+        raise AnswerTextError("the JSON is nested too deeply") from None
 
 
 def dump_for_comparison(json_value: Any) -> str:

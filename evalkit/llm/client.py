@@ -229,8 +229,7 @@ class LanguageModel:
                 probe_failure = await self.probe(pending_question.schema, question.temperature)
             if probe_failure is None and error.code == "LLM-REQUEST":
                 raise ModelCallError(
-                    f"{error.message}, but takes a short test question: this request is too long for it, or its content "
-                    "is refused",
+                    f"{error.message}, but answers a short test question: this request is too long for the model, or its content is refused",
                     code=error.code,
                     remedy="Set window_characters to less than the model can read, or let a person decide.",
                     usage=error.usage,

@@ -13,7 +13,7 @@ class _SilentProvider:
         self.name = name
 
     async def send(self, request: Request) -> Reply:
-        raise NotImplementedError("an estimate sends nothing")
+        raise NotImplementedError("a cost estimate must not call a model")
 
     async def close(self) -> None:
         pass

@@ -34,14 +34,14 @@ class ProviderFamily:
 def read_credential(environment: Mapping[str, str], variable_name: str) -> str:
     """Return a key or project name from the environment; empty if it is not set.
 
-    UsageError MODEL-KEY if it contains characters that no key has.
+    UsageError MODEL-KEY if it contains characters that do not occur in API keys.
     """
     credential = environment.get(variable_name, "").strip()
     if not (credential.isascii() and credential.isprintable()):
         raise UsageError(
-            f"{variable_name} contains characters that no key has",
+            f"{variable_name} contains characters that do not occur in API keys",
             code="MODEL-KEY",
-            remedy="Copy the key into the variable again.",
+            remedy="Copy the API key into this environment variable again.",
         )
     return credential
 

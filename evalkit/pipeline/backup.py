@@ -98,9 +98,9 @@ def back_up(output_folder: OutputFolder, target: Path, *, clock: Callable[[], da
     earlier_backup = find_newest_backup(target)
     if earlier_backup is not None and not is_of_same_origin(earlier_backup, output_folder):
         raise UsageError(
-            f"{target} has backups of another output folder",
+            f"{target} contains backups of another output folder",
             code="BACKUP-OTHER",
-            remedy="Name a folder of its own for each output folder.",
+            remedy="Name a separate backup folder for each output folder.",
         )
     monotonic_start = time.monotonic()
     # A database that is missing stays so: it is rebuilt from the files, now or after a restore.
@@ -116,7 +116,7 @@ def back_up(output_folder: OutputFolder, target: Path, *, clock: Callable[[], da
                 raise UsageError(
                     "a purge of the output folder is unfinished",
                     code="BACKUP-PURGE",
-                    remedy="Wait for it, or finish it with `evalkit purge` without a name; then back up.",
+                    remedy="Wait until the purge has ended, or finish it with `evalkit purge` without a DOC_ID; then back up.",
                 )
             made_at = format_zulu(clock())
             write_database = snapshot.enter_context(index.hold_snapshot())

@@ -415,7 +415,7 @@ class _DocumentRun:
             bundle = self._load_earlier_bundle(source)
             if bundle is None and self._reader_config.documentai:
                 return (
-                    f"{source.doc_id} is not counted: Document AI has not read it, and an estimate sends nothing. "
+                    f"{source.doc_id} is not counted: Document AI has not read it, and a cost estimate must not call a model. "
                     "Add --reader local to estimate by this machine's reading"
                 )
             if bundle is None:

@@ -88,7 +88,7 @@ def read_monitoring_record(output_folder: OutputFolder) -> MonitoringRecord:
         MonitoringRecord,
         output_folder.read_json(MONITORING_FILE, max_schema_version=SCHEMA_VERSION),
         MONITORING_FILE,
-        "Remove the file: the next runs count anew.",
+        "Delete the file: the next run starts the monitoring again.",
     )
 
 
@@ -237,6 +237,8 @@ def _unpack_counts(packed: str) -> np.ndarray:
         data = b""
     if len(data) != _COUNTERS:
         raise StoreError(
-            f"{MONITORING_FILE} is damaged", code="STORE-TORN", remedy="Remove the file: the next runs count anew."
+            f"{MONITORING_FILE} is damaged",
+            code="STORE-TORN",
+            remedy="Delete the file: the next run starts the monitoring again.",
         )
     return np.frombuffer(data, dtype=np.uint8).astype(np.int64)

@@ -103,7 +103,7 @@ def read_patient_roster(path: Path) -> PatientRoster:
     for row_number, row in enumerate(read_table_rows(path, _ROSTER), 1):
         key = row.get("doc_id") or row.get("filename")
         if not isinstance(key, str) or not key:
-            raise _ROSTER.create_error(path, f"row {row_number} needs a text as doc_id or filename")
+            raise _ROSTER.create_error(path, f"row {row_number} needs text in the column doc_id or filename")
         try:
             identity = tuple(_iterate_identifiers(row))
         except ValueError as error:
@@ -135,7 +135,7 @@ def _iterate_identifiers(row: Mapping[str, Any]) -> Iterable[Identifier]:
             continue
         normal = normalise_identifier(kind, text)
         if normal is None:
-            raise ValueError(f"its {column} is not a valid value of this kind")
+            raise ValueError(f"its {column} is not valid")
         yield Identifier(kind=kind, value=text, normal=normal, box=_NO_BOX)
 
 

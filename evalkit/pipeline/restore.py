@@ -61,7 +61,7 @@ def find_backup(path: Path) -> Path:
     backup = path if (path / FILES_FOLDER).is_dir() else find_newest_backup(path)
     if backup is None:
         raise UsageError(
-            f"{path} is not a backup, and has none",
+            f"{path} is neither a backup nor a folder of backups",
             code="BACKUP-NONE",
             remedy="Name a folder that `evalkit backup` made, or the folder of all backups.",
         )
@@ -139,7 +139,7 @@ def _parse_target(output: Path | str) -> Path:
         raise UsageError(
             f"{root} is not empty, or is a file, a link or the root of a disk",
             code="RESTORE-TARGET",
-            remedy="Move it away, or name a new folder with --output. Nothing was changed.",
+            remedy="Nothing was changed. Move the existing files away, or name a new folder with --output.",
         )
     return root
 

@@ -332,7 +332,7 @@ def begin_or_continue_run(
         raise UsageError(
             problem,
             code="RUN-CHANGED",
-            remedy="Give another --name: that is a new run, and this one's results are kept.",
+            remedy="Give another --name, which starts a new run and keeps the results of this run.",
         )
     if continued is None or problem:
         # A new record must not hide that an older one is missing.
@@ -563,7 +563,9 @@ class RunFolder(ReadOnlyFolder):
         """
         kept_name = self._names.get(name)
         if kept_name is None:
-            raise NotFound(f"the run has no {name}", code="STORE-NOT-FOUND", remedy="`evalkit runs` lists the runs.")
+            raise NotFound(
+                f"the run has no file {name}", code="STORE-NOT-FOUND", remedy="`evalkit runs` lists the runs."
+            )
         return kept_name if self._folder.has_file(kept_name) else name
 
     @override

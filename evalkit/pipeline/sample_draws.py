@@ -61,7 +61,7 @@ class Stratum(StrictRecord):
     @model_validator(mode="after")
     def _check_drawn_documents(self) -> Self:
         if not self.probability.keys() >= set(self.drawn):
-            raise ValueError("a drawn document has no probability")
+            raise ValueError("a drawn document has no inclusion probability")
         return self
 
 

@@ -397,7 +397,7 @@ def _require_same_bank(template: StatementTemplate, bundle: DocumentBundle) -> N
         fuzz.partial_ratio(bank_mark, printed_text) >= _SAME_NAME_PERCENT for bank_mark in bank_marks
     ):
         raise UsageError(
-            f"the statement shows none of the bank's signs that template {template.template_id} lists",
+            f"the statement contains none of the texts (`signs`) by which template {template.template_id} recognises its bank",
             code="TEMPLATE-OTHER-BANK",
             remedy="Name a statement of the template's bank, or correct `signs` in the template's identity.",
         )

@@ -123,7 +123,7 @@ def _read_labels(path: Path, table_kind: TableKind) -> SuppliedLabels:
         key = row.get("doc_id") or row.get("filename")
         if not isinstance(key, str) or not isinstance(row.get("dominant_type"), str) or not row["dominant_type"]:
             raise table_kind.create_error(
-                path, f"row {row_number} needs a text as doc_id or filename, and a text as dominant_type"
+                path, f"row {row_number} needs text in the columns doc_id or filename, and dominant_type"
             )
         label = {column: row[column] for column in _LABEL_COLUMNS if row.get(column) not in (None, "")}
         if table_kind is _TRUE_LABELS and (fault := _find_label_fault(label)):
@@ -354,7 +354,7 @@ def list_unused_label_problems(
     """
     problems = [
         UsageError(
-            f"several documents are called {name}: production's row of that name labels none of them",
+            f"several documents are called {name}: the production label for this name is used for none of them",
             code="PRODUCTION-AMBIGUOUS",
             remedy="Give each of these documents a row with its doc_id.",
         )

@@ -351,11 +351,11 @@ class ReviewCase(ABC):
     def _require_permitted_submission(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> None:
         if validate and undeterminable_reason is not None:
             raise build_incomplete_review_error(
-                "a case cannot be both validated and undeterminable", "Choose one of the two."
+                "a case cannot be both validated and undeterminable", "Pass either agrees=True or undeterminable."
             )
         if validate and (reason := self.explain_validation_block(draft)):
             raise build_incomplete_review_error(
-                reason.rstrip("."), "Do what is missing, or submit your own answer as a correction."
+                reason.rstrip("."), "Complete what the message names, or submit your own answer as a correction."
             )
         if not validate and undeterminable_reason is None and (obstacle := self._find_obstacle_and_remedy(draft)):
             raise build_incomplete_review_error(*obstacle)

@@ -136,7 +136,7 @@ def read_review(output_folder: OutputFolder, case_id: str, revision: int) -> Rev
     """Read one review of a case. NotFound; StoreError if its file is damaged."""
     name = review_file_name(case_id, revision)
     stored = output_folder.read_json(name, max_schema_version=REVIEW_VERSION)
-    return parse_stored_record(find_case_kind(case_id).review_class, stored, name, "Restore it from a backup.")
+    return parse_stored_record(find_case_kind(case_id).review_class, stored, name, "Restore the file from a backup.")
 
 
 def read_newest_review(output_folder: OutputFolder, case_id: str) -> Review | None:

@@ -63,7 +63,7 @@ class ExpertQuote(StrictRecord):
     @model_validator(mode="after")
     def _require_place(self) -> Self:
         if not (self.snippet.strip() or self.boxes):
-            raise ValueError("a quote needs a text or a box")
+            raise ValueError("a quote must have a text or a box")
         if not all(box[0] == self.page and min(box[1:]) >= 0 and max(box[1:]) <= 1 for box in self.boxes):
             raise ValueError("a quote's boxes must be on its page, from 0 to 1")
         return self

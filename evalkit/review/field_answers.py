@@ -84,7 +84,7 @@ class FieldAnswer(StrictRecord):
         if not all(box[0] == self.page and min(box[1:]) >= 0 and max(box[1:]) <= 1 for box in self.boxes):
             raise ValueError("a value's boxes must be on its page, from 0 to 1")
         if self.removed and self.status is not FieldStatus.NOT_PRESENT:
-            raise ValueError("a deleted entry has the status not_present")
+            raise ValueError("a deleted entry must have the status not_present")
         return self
 
 
@@ -164,7 +164,7 @@ def check_entry_name(name: str, known_names: Iterable[str]) -> str:
         raise _build_invalid_field_error("the entry has no name", "Type its name, a colon, and its value: HER2: 3+")
     if entry_name.casefold() in map(str.casefold, known_names):
         raise _build_invalid_field_error(
-            "there is already an entry of this name", "Change that one, or type another name."
+            "there is already an entry of this name", "Change the existing entry, or type another name."
         )
     return entry_name
 

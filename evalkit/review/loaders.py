@@ -75,9 +75,9 @@ def require_own_id(record: T, id_name: str, expected_id: str, file_name: str) ->
     if getattr(record, id_name) == expected_id:
         return record
     raise StoreError(
-        f"{file_name} is a copy of another file: its {id_name} differs from its name",
+        f"{file_name} is a copy of another file: the {id_name} in it differs from the file's name",
         code="STORE-TORN",
-        remedy="Move it out of the output folder; restore it from a backup, or run the document again.",
+        remedy="Move the file out of the output folder, and restore the right file from a backup or run the document again.",
     )
 
 

@@ -266,7 +266,7 @@ class CaseOpinions:
             raise ReviewRefused(
                 f"you have already given or seen an answer to case {self.base_packet.case_id!r}, so case {case_id!r} needs another expert",
                 code="REVIEW-BARRED",
-                remedy="Leave it to a colleague, and take the next case.",
+                remedy="Leave the case to a colleague, and take the next case.",
             )
 
     def require_reading_permission(self, case_id: str, reviewer: str) -> None:

@@ -166,7 +166,7 @@ class ReviewSession:
         reviewer_name = require_folder_and_get_reviewer_name(output_folder, reviewer)
         if not tab_id:
             raise UsageError(
-                "the tab has no id",
+                "the browser tab has no id",
                 code="REVIEWER-SESSION",
                 remedy="Pass a tab_id that is different for each browser tab.",
             )
@@ -338,7 +338,9 @@ class ReviewSession:
         self._permissions.require_deciding_role(case_id)
         asker = self._find_asker(case_id)
         if not sentence.strip() or not asker:
-            raise build_incomplete_review_error("there is nothing to reply to, or no reply", "Type a sentence.")
+            raise build_incomplete_review_error(
+                "the case has no question to reply to, or the reply is empty", "Type a reply."
+            )
         now = format_iso_seconds(self._clock())
         self._index.replies.save(ColleagueReply(case_id, asker, self._holder.reviewer, sentence.strip(), now))
 
@@ -570,7 +572,7 @@ class ReviewSession:
             opinions = CaseOpinions.read(self._output_folder, case_id)
             if opinions.get_status(case_id) == "completed":
                 raise build_incomplete_review_error(
-                    "this case is answered, so it cannot be deferred", "Go to the queue."
+                    "this case is already answered, so it cannot be deferred", "Go back to the queue."
                 )
             self._permissions.require_case_permission(case_id, opinions.list_excluded_reviewers(case_id))
             # The draft is on disk before the claim is released.

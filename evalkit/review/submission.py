@@ -108,7 +108,8 @@ def derive_outcome(submission: Submission) -> ReviewOutcome:
         )
     if submission.undeterminable is not None and not submission.undeterminable.strip():
         raise build_incomplete_review_error(
-            "undeterminable was given without a reason", "Say why nobody can tell, for example 'illegible scan'."
+            "undeterminable was given without a reason",
+            "Say why nobody can tell the right answer, for example 'illegible scan'.",
         )
     return outcomes[0]
 

@@ -154,7 +154,7 @@ class ReviewSubmitter:
         """
         if not reason.strip():
             raise build_incomplete_review_error(
-                "a case cannot be reopened without a reason", "Say why its review is wrong."
+                "a case cannot be reopened without a reason", "Say why the saved review is wrong."
             )
         with hold_case_write_lock(self.output_folder, case_id):
             packet = read_packet(self.output_folder, case_id)

@@ -307,7 +307,9 @@ def add_region_for_page_kind(template: StatementTemplate, page: int, total_pages
     ReviewRefused if the page has a region already.
     """
     if template.find_region_indices(page, total_pages):
-        raise _build_template_refusal_error("this page already has a box", "Move the edges of the box.")
+        raise _build_template_refusal_error(
+            "this page already has a box", "Move the edges of the existing box instead."
+        )
     if page == 1:
         page_kind = "first"
     elif template.find_region_indices(total_pages, total_pages):
@@ -332,7 +334,7 @@ def rename_column_with_dependents(template: StatementTemplate, column_index: int
     """
     if name not in COLUMN_WORDS or not 0 <= column_index < len(template.columns):
         raise _build_template_refusal_error(
-            "the template has no such column, or columns have no such name", "Reload the page."
+            "the template has no such column, or a column cannot have this name", "Reload the page."
         )
     names: list[str] = [column.name for column in template.columns]
     if name != "other" and name in names:

@@ -46,7 +46,7 @@ def parse_stored_record(
 ) -> StoredModel:
     """Validate a file's JSON as a record; StoreError with ``remedy`` if it is invalid.
 
-    If it names a document type that is not in force, the error says so, but not which: in a damaged file the name may be a
+    If it contains a document type that the types file does not define, the error says so, but not which: in a damaged file the name may be a
     patient's.
     """
     try:
@@ -54,9 +54,9 @@ def parse_stored_record(
     except ValidationError as error:
         if has_unknown_type_name(error):
             raise StoreError(
-                f"{file_name} names a document type that is not in force",
+                f"{file_name} contains a document type that the types file does not define",
                 code="TYPES-MISSING",
-                remedy="Put the type's table back into the types file, name that with the setting types_file, and run again.",
+                remedy="Add the type to the types file again, name this file in the setting types_file, and run again.",
             ) from None
         # Without the cause: pydantic's message would quote the patient's document.
         raise StoreError(

@@ -187,7 +187,7 @@ class Database:
             yield shared_connection
             return
         if self._find_inode() != self._inode:  # what is written to a removed file is lost
-            raise self._build_error(OSError(errno.ESTALE, "the file was replaced"))
+            raise self._build_error(OSError(errno.ESTALE, "the database file was replaced by another file"))
         try:
             with engine.begin() as connection:
                 yield connection

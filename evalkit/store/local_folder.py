@@ -460,7 +460,7 @@ def _pack_flock(lock_type: int, start: int, length: int) -> bytes:
     )  # struct flock; a length of 0 means up to the end of the file
 
 
-_LINK_REMEDY = "Nothing below the output folder may be a link: to use another disk, move the whole folder. A file that has the name of a folder, {temp} too, is in the way: move it out."
+_LINK_REMEDY = "Remove links below the output folder: to use another disk, move the whole folder. Move files out that have the name of one of its folders, such as {temp}."
 #: What helps, by error; ``{name}`` is the file.
 _REMEDY_BY_ERRNO = {
     errno.EISDIR: "Move the folder {name} out of the output folder: a file belongs there.",
@@ -479,7 +479,7 @@ def _build_store_error(root: Path, name: str, error: OSError) -> StoreError:
     path = root / name
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return StoreError(
-            f"{path} would be written through a link, or its folder is a file",
+            f"{path} cannot be written: its path contains a link, or a file where a folder belongs",
             code="STORE-LINK",
             remedy=_LINK_REMEDY.format(temp=TEMP_FOLDER),
         )

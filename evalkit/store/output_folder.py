@@ -273,7 +273,9 @@ class ReadOnlyFolder(OutputFolder):
 
     def _refuse_change(self, *_arguments: Any, **_options: Any) -> Any:
         raise StoreError(
-            "the past of an output folder cannot be changed", code="STORE-PAST", remedy="Report this error."
+            "the state of an output folder at an earlier time is read-only",
+            code="STORE-PAST",
+            remedy="Report this error.",
         )
 
     remove_file = remove_folder = hold_run_lock = hold_save_lock = hold_write_lock = _refuse_change

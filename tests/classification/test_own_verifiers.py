@@ -153,15 +153,15 @@ ISSUE = "Issue.create('ACME', 'ACME-DOSE', IssueSeverity.MINOR, 'A dose.'"
     [
         ("raise ValueError('John Doe')", "ValueError was raised"),
         ("raise SystemExit('John Doe')", "SystemExit was raised"),
-        ("import os; os._exit(0)", "the verifier's process has ended"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "the verifier's process has ended"),
+        ("import os; os._exit(0)", "the verifier's process ended unexpectedly"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "the verifier's process ended unexpectedly"),
         ("import time; time.sleep(60)", "the verifier took longer than 1 s"),
         (
             "import re; re.match(r'(a+)+$', 'a' * 60 + 'b')",
             "the verifier took longer than 1 s",
         ),  # nothing in Python ends this
         ("return 5", "TypeError was raised"),
-        ("return [5]", "the verifier returned something that is no issue"),
+        ("return [5]", "the verifier returned an object that is not an Issue"),
         (
             "return [Issue.create('V2', 'V2-OVERLAP', IssueSeverity.BLOCKER, 'not mine')]",
             "only raise issues of agent ACME",

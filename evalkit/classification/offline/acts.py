@@ -282,9 +282,9 @@ def load_shipped_act_weights() -> ActWeights:
     )
     if tuple(weights.features) != load_act_features().names:
         raise UsageError(
-            f"the weights in {WEIGHTS_FILE} were learned for other features than those of act_features.toml",
+            f"the weights in {WEIGHTS_FILE} do not match the features in act_features.toml",
             code="WEIGHTS-ENTRY",
-            remedy="Restore the files that came with evalkit, or learn the weights again (tests/benchmarks/act_learning.py).",
+            remedy="Reinstall evalkit to restore both files, or train the weights again (tests/benchmarks/act_learning.py).",
         )
     return weights
 

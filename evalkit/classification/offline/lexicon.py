@@ -46,7 +46,7 @@ _WeightAboveZero = Annotated[float, Field(strict=True, gt=0)]
 def _normalise_phrase(phrase: str) -> str:
     words = [word for word, _, _ in _tokenise(phrase)]
     if not words:
-        raise ValueError(f"the phrase {phrase!r} has no word")
+        raise ValueError(f"the phrase {phrase!r} contains no word")
     return " ".join(words)
 
 
@@ -99,7 +99,7 @@ class CueGroup(StrictRecord):
     @model_validator(mode="after")
     def _require_content(self) -> Self:
         if not (self.phrases or self.symbols or self.patterns):
-            raise ValueError("the group has neither phrases nor symbols nor patterns")
+            raise ValueError("the group has no phrases, symbols or patterns: add at least one of them")
         return self
 
 

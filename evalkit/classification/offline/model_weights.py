@@ -111,7 +111,7 @@ class EmbeddedModelWeights(TermWeights):
     @classmethod
     def _require_known_types(cls, types: tuple[str, ...]) -> tuple[str, ...]:
         if types != FIVE_TYPES:
-            raise ValueError("must be the five document types in the order of types.toml")
+            raise ValueError("must list the five document types in the order of types.toml")
         return types
 
     @property
@@ -177,5 +177,5 @@ def _build_weights_error(problem: str) -> UsageError:
     return UsageError(
         f"{WEIGHTS_FILE}: {problem}",
         code="WEIGHTS-ENTRY",
-        remedy="Restore the weights.json that came with evalkit, or learn the weights again (see evalkit docs models).",
+        remedy="Reinstall evalkit to restore the file, or train the weights again (see evalkit docs models).",
     )

@@ -197,7 +197,7 @@ class TypeSignStrengths:
             for page in pages if strength else ():
                 if match := sign.pattern.search(page.text):
                     return SignMatch(sign, page, match.group().strip())
-        raise ValueError("no sign of that type appears on these pages")
+        raise ValueError("these pages contain no phrase that is typical of the document type")
 
 
 def lower_ascii(text: str) -> str:

@@ -120,7 +120,7 @@ def _convert_embedded_file(body: Any, name: str) -> ConvertedFile:
     if kind == "text/plain":
         return convert_text(content, name)
     raise DocumentError(
-        f"{name} contains a file of a kind that cannot be read",
+        f"{name} contains an embedded file in a format that evalkit cannot read",
         code="READER-NOT-PDF",
         remedy="Open the document in the program it came from and save it as PDF.",
     )

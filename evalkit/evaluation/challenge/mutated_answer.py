@@ -196,7 +196,7 @@ def swap_segment_types(segment: Json, type_name: str) -> None:
     """Make ``type_name`` the segment's type; swap the rows of old and new type."""
     old_row, new_row = find_dominant_row(segment), find_presence_row(segment, type_name)
     if old_row is None or new_row is None:
-        raise ValueError("a clean segment has every type")
+        raise ValueError("an answer without faults must rate every document type in each segment")
     old_row["document_type"], new_row["document_type"] = type_name, segment["dominant_type"]
     segment["dominant_type"] = type_name
 

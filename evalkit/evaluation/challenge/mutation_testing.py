@@ -303,7 +303,7 @@ async def _plant_faults(
         )
         if not clean_answers:
             raise UsageError(
-                "none of these paths holds a classification that is taken to be right"
+                "none of these paths contains a classification that is known to be right"
                 + (f" ({problems[0]})" if problems else ""),
                 code="CHALLENGE-NOTHING",
                 remedy="Give an output folder with accepted documents, or PDFs and their right answers (--classifications).",

@@ -247,8 +247,8 @@ def require_same_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundTr
                 else [column for column in expected_row if read_row.get(column) != expected_row[column]]
             )
             raise EvalkitError(
-                f"{file_name} does not read back as written: row {row_number} "
-                + (f"differs in {', '.join(columns)}" if columns else "is missing or superfluous"),
+                f"{file_name} differs from the exported data when it is read again: row {row_number} "
+                + (f"differs in {', '.join(columns)}" if columns else "is missing or was added"),
                 code="EXPORT-DIFFERS",
                 remedy="The file was removed. Export again; if the error repeats, report it.",
             )

@@ -116,7 +116,7 @@ def _iterate_fields(content: ExportContent) -> Iterator[tuple[str, FieldsGroundT
             continue
         try:
             stored = content.output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
-            truth = parse_stored_record(FieldsGroundTruth, stored, name, "Restore it from a backup.")
+            truth = parse_stored_record(FieldsGroundTruth, stored, name, "Restore the file from a backup.")
         except StoreError as error:
             content.problems.append(str(error))
             continue

@@ -125,7 +125,7 @@ _CHECKED_FOLDERS = (
     SITE_WEIGHTS_FOLDER,
     PURGE_RECORDS_FOLDER,
 )
-_RESTORE_REMEDY = "Restore the file from a backup: it is never changed."
+_RESTORE_REMEDY = "Restore the file from a backup: evalkit never changes this file after writing it."
 _CHAIN_REMEDY = "Restore the file from a backup, or find out who changed it: evalkit records each of its own changes."
 _REINDEX_REMEDY = "`evalkit reindex` rewrites it from the reviews."
 

@@ -245,7 +245,7 @@ def exclude_purged(
     purged_at_by_sha256.pop(None, None)
     purged_errors = [
         UsageError(
-            f"{document.path.name} was purged on {purged_at_by_sha256[document.sha256][:10]}, and is left out",
+            f"{document.path.name} was purged on {purged_at_by_sha256[document.sha256][:10]}, and is therefore not processed",
             code="DOCUMENT-PURGED",
             remedy="Remove the file, or process it again with --even-purged.",
         )

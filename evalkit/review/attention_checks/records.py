@@ -77,7 +77,7 @@ class AttentionCheck(StrictRecord):
     @model_validator(mode="after")
     def _require_other_document(self) -> Self:
         if not self.packet.is_attention_check or self.packet.bundle_doc_id != self.doc_id:
-            raise ValueError("the packet must show the pages of doc_id under a different case_id")
+            raise ValueError("the packet must be an attention check about the document doc_id")
         return self
 
 
@@ -91,12 +91,12 @@ def read_attention_check(output_folder: OutputFolder, case_id: str) -> Attention
 
     NotFound if there is no record of this case; StoreError if the record is unreadable or belongs to another case.
     """
-    name, remedy = get_attention_check_file_name(case_id), "Restore it from a backup."
+    name, remedy = get_attention_check_file_name(case_id), "Restore the file from a backup."
     attention_check = parse_stored_record(
         AttentionCheck, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, remedy
     )
     if attention_check.packet.case_id != case_id or case_id.rpartition("-")[0] != attention_check.doc_id:
-        raise StoreError(f"{name} records another case than its name says", code="STORE-TORN", remedy=remedy)
+        raise StoreError(f"{name} contains the record of another case", code="STORE-TORN", remedy=remedy)
     return attention_check
 
 

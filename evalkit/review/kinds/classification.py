@@ -744,7 +744,7 @@ def _choose_vouched_parts(
         chosen_parts = cast("set[ClassificationPart]", set(vouched))
     if unknown_parts := chosen_parts - set(CLASSIFICATION_PARTS):
         raise build_incomplete_review_error(
-            f"vouched names unknown parts: {sorted(unknown_parts)!r}",
+            f"vouched contains unknown parts: {sorted(unknown_parts)!r}",
             f"The parts are {', '.join(CLASSIFICATION_PARTS)}.",
         )
     return tuple(part for part in CLASSIFICATION_PARTS if part in chosen_parts)

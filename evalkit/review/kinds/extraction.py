@@ -305,7 +305,9 @@ class FieldReviewCase(ReviewCase):
         NotFound if there is no such field.
         """
         if not reason.strip():
-            raise ReviewRefused("an entry is deleted with a reason", code="REVIEW-FIELD", remedy="Say why it is wrong.")
+            raise ReviewRefused(
+                "a reason is required to delete an entry", code="REVIEW-FIELD", remedy="Say why the entry is wrong."
+            )
         if self.is_added_entry(field_key):
             return draft.set_field_answer(field_key, None)
         return self.set_field_answer(draft, field_key, {"status": "not_present", "removed": reason.strip()})

@@ -419,7 +419,8 @@ class TemplateKind(CaseKind[TemplatePacket, StatementTemplate]):
             )
         if (unmet_sentence := describe_unmet_sums(applied_template.reconciliation)) and not reason:
             raise build_incomplete_review_error(
-                unmet_sentence, "Give a reason for approving the template all the same (unmet_sums), or correct it."
+                unmet_sentence,
+                "Give a reason to approve a template whose sums do not add up (unmet_sums), or correct the template.",
             )
         if not unmet_sentence and reason:
             raise build_incomplete_review_error("unmet_sums was given, but all sums add up", "Leave unmet_sums out.")
