@@ -1,4 +1,4 @@
-"""The document types: evalkit's five, and a site's own from a types file.
+"""The document types: evalkit's five, and a site's own types from a file.
 
 ``classification/types.toml`` says what the five mean, and their codes. A site's own file has the same form::
 
@@ -72,7 +72,7 @@ class _OpenEnumType(EnumType):
 
 
 class DocumentType(StrEnum, metaclass=_OpenEnumType):
-    """The five types. What they mean is data: ``types.toml``."""
+    """The five document types; their definitions are in ``types.toml``."""
 
     CLINICAL_NOTE = "Clinical Note"
     PATHOLOGY_REPORT = "Pathology Report"
@@ -121,14 +121,14 @@ _Clauses = Annotated[tuple[_Sentence, ...], Field(max_length=30)]
 
 
 class TitledCoding(Coding):
-    """Code of a narrower kind of document, which its title names."""
+    """Code of a more specific kind of document, which its title names."""
 
     names: _Clauses
     """The titles, in small letters."""
 
 
 class DocumentTypeRecord(StrictRecord):
-    """One document type's meaning and codes: one table of a types file."""
+    """One document type's definition and codes: one table of a types file."""
 
     definition: _Sentence
     includes: _Clauses = ()
@@ -150,7 +150,7 @@ def _load_shipped_records() -> dict[str, DocumentTypeRecord]:
 
 
 def load_type_records() -> dict[str, DocumentTypeRecord]:
-    """Load the record of each document type in force by name.
+    """Load the record of each document type in use, by name.
 
     The order is that of ``DocumentType``.
     """
@@ -158,17 +158,17 @@ def load_type_records() -> dict[str, DocumentTypeRecord]:
 
 
 def list_type_names() -> list[str]:
-    """Return the names of all types in force, in the order of ``DocumentType``."""
+    """Return the names of all types in use, in the order of ``DocumentType``."""
     return [kind.value for kind in DocumentType]
 
 
 def get_own_types() -> dict[str, DocumentTypeRecord]:
-    """Return the records of the site's own types in force, by name."""
+    """Return the records of the site's own types in use, by name."""
     return dict(_own_records)
 
 
 def compute_types_version() -> str:
-    """Return the version of the types in force.
+    """Return the version of the document types in use.
 
     It is that of ``types.toml``, with a hash of the site's own types. Results and reviews carry it.
     """
@@ -180,7 +180,7 @@ def compute_types_version() -> str:
 
 
 def cache_until_types_change(function: Callable[Parameters, ResultT]) -> Callable[Parameters, ResultT]:
-    """Cache a function's results until the types in force change.
+    """Cache a function's results until the document types in use change.
 
     Otherwise it works as ``functools.cache`` does.
     """
@@ -190,7 +190,7 @@ def cache_until_types_change(function: Callable[Parameters, ResultT]) -> Callabl
 
 
 def use_own_types(records: Mapping[str, DocumentTypeRecord]) -> None:
-    """Make these the site's own types of this process, in place of those before."""
+    """Replace the site's own types in this process by these types."""
     global _own_records  # noqa: PLW0603 - enumerations are the process's, and so are their members
     if records == _own_records:
         return
@@ -264,7 +264,7 @@ def parse_own_types(content: bytes, path: str) -> dict[str, DocumentTypeRecord]:
 
 
 def has_unknown_type_name(error: ValidationError) -> bool:
-    """Return True if a name that a type may have is in place of a document type."""
+    """Return True if a well-formed but unknown name is used as document type."""
     for details in error.errors(include_url=False):
         name, expected = details["input"], details.get("ctx", {}).get("expected", "")
         if details["type"] == "enum" and isinstance(name, str) and repr(DocumentType.OTHER.value) in expected:
@@ -317,7 +317,7 @@ def _build_file_error(path: str, problem: str, remedy: str) -> UsageError:
 
 
 def get_type_coding(document_type: str, text: str = "") -> Coding:
-    r"""Return the code of a document: its title's if one is known, else its type's.
+    r"""Return a document's code: by its title if known, else by its type.
 
     ``text``: the document's first page. A title is a whole line among its first ones.
 

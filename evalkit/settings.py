@@ -128,7 +128,7 @@ class LimitSettings(StrictRecord):
 
     @property
     def has_run_limit(self) -> bool:
-        """True if a run is limited, or is explicitly not (``usd_per_run = 0``)."""
+        """True if a run has a limit, or explicitly none (``usd_per_run = 0``)."""
         return self.usd_per_run is not None or bool(self.calls_per_run or self.tokens_per_run)
 
     @property
@@ -571,7 +571,7 @@ def read_patient_salt() -> str | None:
 
 
 def read_environment_variables(names: Iterable[str]) -> dict[str, str]:
-    """Return those of the named environment variables that are set.
+    """Return the named environment variables that are set.
 
     They hold the providers' keys and projects, which are never stored in a file.
     """

@@ -73,7 +73,7 @@ class FieldPanel(CasePanelWidget):
 
 
 def render_field_case(case: FieldReviewCase) -> dict[str, Any]:
-    """Build ``FieldPanel.case``: all that does not change while the case is open."""
+    """Build ``FieldPanel.case``: everything that stays the same while it is open."""
     packet = case.packet
     first_target_id = case.choose_first_target_id()
     asked_count = sum(map(is_extraction_review_required, packet.extractions))
@@ -104,7 +104,7 @@ def render_field_values(case: FieldReviewCase, draft: Draft) -> dict[str, dict[s
 
 
 def describe_field_target_place(case: FieldReviewCase, target_id: str, draft: Draft) -> str:
-    """Describe which place of a field or issue is highlighted, or why none is."""
+    """Describe which place of a field or issue is highlighted, or why none."""
     place, target = case.locate_target(target_id), case.get_target(target_id)
     extraction = case.packet.extractions[target.extraction_index]
     form_pages = format_page_range(extraction.start_page, extraction.end_page)

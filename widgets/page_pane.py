@@ -1,4 +1,4 @@
-"""Page viewer: a ribbon of all pages, and one page in full size with highlights."""
+"""Page viewer: a ribbon of all pages, and one full-size page with highlights."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -51,7 +51,7 @@ _MAX_IMAGES_PER_MESSAGE = 40
 
 
 class PagePane(PressCounter, TypesWidget):
-    """Page viewer of the open file; pictures travel as binary buffers."""
+    """Page viewer of the open file; images are sent as binary buffers."""
 
     _esm = read_widget_script("page_pane", "text_layer", "frames", "boundary_strip")
     _css = read_widget_style("page_pane") + read_widget_style("boundary_strip")
@@ -173,7 +173,7 @@ class PagePane(PressCounter, TypesWidget):
     def send_requested_images(
         self, image_size: PageImageSize, message: Mapping[str, Any], images: PdfPageRenderer
     ) -> None:
-        """Send the pictures that a message of the browser requests."""
+        """Send the page images that a message of the browser requests."""
         renderers = {
             "thumbnail": images.render_thumbnail,
             "preview": images.render_preview,
@@ -185,7 +185,7 @@ class PagePane(PressCounter, TypesWidget):
     def render_and_send_images(
         self, image_size: PageImageSize, page_numbers: Iterable[int], render_image: PageImageRenderer
     ) -> None:
-        """Render and send pictures of pages in one size; ignore pages beyond the file."""
+        """Render and send page images of one size; ignore pages beyond the file."""
         for page_number in page_numbers:
             if 1 <= page_number <= self.total:
                 self._render_and_send_image(image_size, page_number, render_image)

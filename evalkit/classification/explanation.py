@@ -29,7 +29,7 @@ _MAX_PROBABILITY = 0.999
 
 @dataclass(frozen=True)
 class WeightedReason:
-    """Term or sign that speaks for a type or a boundary (weight above 0) or against."""
+    """Term or sign with its weight for (above 0) or against a type or boundary."""
 
     what: str
     weight: float

@@ -68,7 +68,7 @@ class Finding(DiscreetModel):
 
 
 class Findings(DiscreetModel):
-    """A verifier's whole answer; an empty list says that it looked and found nothing."""
+    """A verifier's whole answer; an empty list means that no problem was found."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -77,14 +77,14 @@ class Findings(DiscreetModel):
 
 
 class MergedFinding(Finding):
-    """A finding, and whose it is."""
+    """A finding, and the verifier that it belongs to."""
 
     check: VerifierName
     """Its check"""
 
 
 class MergedFindings(Findings):
-    """The whole answer; an empty list says that all three looked and found nothing."""
+    """The answer of three verifiers; an empty list means that no problem was found."""
 
     findings: tuple[MergedFinding, ...]
     """Empty if all three checks found nothing"""
@@ -130,7 +130,7 @@ class VerifierQuestion(DocumentQuestion[Findings]):
 
 
 class ShippedVerifier:
-    """Base of V1 to V4: rules, and a question to a model about what rules cannot see."""
+    """Base class of V1 to V4: rules, plus a question to a model where rules fail."""
 
     agent: ClassVar[Agent]
     prompt_name = ""
@@ -143,7 +143,7 @@ class ShippedVerifier:
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
-        """Return the question to a model about these pages; None: the whole document."""
+        """Return the question to a model about these pages, by default about all pages."""
         if not self.prompt_name:
             return []
         return [VerifierQuestion(self.agent, self.prompt_name, classification, bundle, self.find_in_text, pages)]
@@ -253,7 +253,7 @@ def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[S
 
 
 def cut_quote_unless_identifying(page: Page, text: str, start: int, end: int) -> str | None:
-    """Return the words of one line around ``text[start:end]``, as a short quote.
+    """Return a short quote around ``text[start:end]``, unless it names a patient.
 
     Whole words, about ``MAX_SHOWN_LENGTH`` characters. None if the quote would identify the patient: issues are stored
     where pages are not.
@@ -280,7 +280,7 @@ def build_issues_from_answers(agent: Agent, answers: Sequence[Answer[Any]]) -> l
 
 
 def build_agent_failure_issue(agent: Agent, failure: str | None) -> Issue:
-    """Build the BLOCKER that says that an agent could not answer, and why."""
+    """Build the BLOCKER that reports that an agent could not answer, and why."""
     return Issue.create(
         agent,
         f"{agent.upper()}-AGENT-FAILED",
@@ -297,7 +297,7 @@ def is_agent_failure_issue(issue: Issue) -> bool:
 
 
 def drop_model_issues_covered_by_rules(rule_issues: Sequence[Issue], model_issues: Iterable[Issue]) -> list[Issue]:
-    """Return the model's issues that no rule's issue covers.
+    """Return the model's issues that no rule's issue reports already.
 
     An issue is covered by a rule's issue with the same code, segment, type and page that is at least as severe.
     """

@@ -73,7 +73,7 @@ REPAIR_CYCLE_REASON = "a repair changed nothing"
 
 @dataclass(frozen=True)
 class UnparseableClassification:
-    """Supplied classification whose file could not be read as text."""
+    """A supplied classification whose file could not be parsed."""
 
     reason: str
     """Reason, in words that quote nothing of the file."""
@@ -506,7 +506,7 @@ class _IssueNumbering:
 
 
 def collect_reader_issues(bundle: DocumentBundle, languages: Sequence[str] = ("en",)) -> Iterator[Issue]:
-    """Raise READER issues: unread, damaged or deceptive pages, other languages."""
+    """Raise issues about reading: unread, damaged or deceptive pages, languages."""
     if bundle.is_too_slow:
         yield Issue.create(
             "reader",
@@ -593,7 +593,7 @@ def _format_page_numbers(page_numbers: Sequence[int]) -> str:
 
 
 def build_unparseable_issue(fault: str) -> Issue:
-    """Build V1-UNPARSEABLE for an answer that has not the shape of a classification."""
+    """Build V1-UNPARSEABLE for an answer that is not a valid classification."""
     issue = Issue.create(
         "V1",
         "V1-UNPARSEABLE",

@@ -104,7 +104,7 @@ class OwnVerifier:
     time_limit_seconds: float
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Return the verifier's computed issues. UsageError if the verifier failed."""
+        """Return the issues that the verifier computes. UsageError if it failed."""
         return self._convert_reply_to_issues(
             self._call_verifier_process("validate", classification, bundle), origin="rule"
         )
@@ -298,7 +298,7 @@ def compute_verifier_version(entry_point_name: str) -> OwnVerifierVersion:
 
 
 def require_trusted_verifier_entry_point(entry_point_name: str) -> tuple[EntryPoint, Distribution]:
-    """Return the entry point of a verifier and the distribution that offers it.
+    """Return a verifier's entry point and the package that provides it.
 
     UsageError if no distribution or more than one offers it, or if the distribution is in the current folder.
     """
@@ -335,7 +335,7 @@ def _is_in_current_folder(distribution: Distribution) -> bool:
 
 
 def list_installed_code_files(distribution: Distribution) -> list[tuple[str, Path]]:
-    """List name and path of a distribution's code files, sorted by name.
+    """List name and path of a package's code files, sorted by name.
 
     Without metadata, commands and compiled files.
     """

@@ -1,4 +1,4 @@
-"""Page windows: parts of a long document that models are asked about one by one.
+"""Page windows: parts of a long document, each sent to a model separately.
 
 Each window begins with the last page of the window before it. The answer about the second window shows whether a
 document continues over the boundary: then that page and the next are in one segment.

@@ -69,7 +69,7 @@ class KeyedClassification(ReviewedClassification):
 
 
 def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
-    """Load the salt of the output folder's patient keys; the first call creates it.
+    """Load the secret salt of the patient keys; create it on the first call.
 
     If ``EVALKIT_PATIENT_SALT`` is set, its value is used and only a check value is stored. UsageError if the variable later
     differs or is missing, or if the folder has results and has lost its salt: keys of different salts cannot be compared.
@@ -116,7 +116,7 @@ def compute_patient_keys_by_page_range(
 
 
 def list_person_keys(person: FilePerson, salt: bytes) -> set[str]:
-    """List all keys that page ranges about this person of a file can have."""
+    """List all keys that page ranges about one person in a file can have."""
     name_key = _compute_keys(person, person.pages, salt).name_key
     numbers = _list_facts(person.pages, _fold_record_number)
     return {_hash_facts(salt, "number", number) for number in numbers} | ({name_key} if name_key else set())
@@ -125,7 +125,7 @@ def list_person_keys(person: FilePerson, salt: bytes) -> set[str]:
 def attach_patient_keys(
     answer: ClassificationOutput, patient_keys_by_page_range: Mapping[PageRange, PatientKeys | None]
 ) -> KeyedClassification:
-    """Return the answer with these patient keys, replacing any that it had."""
+    """Return the answer with these patient keys in place of earlier keys."""
     segments = tuple(
         KeyedSegment.model_validate(segment).model_copy(
             update={"patient": patient_keys_by_page_range.get((segment.start_page, segment.end_page))}

@@ -90,7 +90,7 @@ MIN_DOCUMENT_WORDS = 8
 
 
 class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
-    """Question to a model for the documents on these pages, with types and evidence."""
+    """Question to a model: which documents, of which types, do these pages contain?"""
 
     role = "classifier"
     answer_type = ClassificationOutput
@@ -128,7 +128,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
         return classify_by_embedded_model(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page))
 
     def get_answer_schema(self) -> Mapping[str, Any]:
-        """Return the JSON Schema of what only a reader of the document can state."""
+        """Return the JSON Schema of the parts of the answer that a model must supply."""
         return build_answer_schema(has_pictures=bool(self.images))
 
     def parse_answer(self, text: str) -> ClassificationOutput:

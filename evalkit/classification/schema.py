@@ -146,7 +146,7 @@ class ClassificationOutput(_AnswerModel):
 
 
 class ReviewedClassification(ClassificationOutput):
-    """Classification after a review. No model is asked for what it adds."""
+    """Classification after an expert's review; these fields are never sent to a model."""
 
     segments: tuple[ReviewedSegment, ...]
 
@@ -165,7 +165,7 @@ def to_percent(share: float | Decimal) -> int:
 
 
 def convert_to_decimals(values: Iterable[float]) -> list[Decimal]:
-    """Convert floats to the decimals by which they are written.
+    """Convert floats to decimal numbers with the same digits.
 
     The sum of 0.1 and 0.2 is then exactly 0.3, so that inclusive tolerances hold.
     """

@@ -139,7 +139,7 @@ _TrapExamples = Annotated[tuple[TrapExample, ...], Field(min_length=1)]
 
 
 class Trap(StrictRecord):
-    """Row of the table: pattern, owner, severity, and examples that test it."""
+    """Row of the trap table: pattern, owner, severity, and examples that test it."""
 
     example_field: ClassVar[str]
     """Field of ``TrapExample`` that an example has which is only a text."""
@@ -234,7 +234,7 @@ class _PrefilteredTrap(Trap):
 
 
 class AdministrativePhraseTrap(_PrefilteredTrap):
-    """Row of trap 2: a phrase of administrative papers."""
+    """Row of trap 2: a phrase typical of administrative papers."""
 
     example_field = "page"
     allowed_scopes = ("segment", "document")
@@ -285,7 +285,7 @@ def _check_reachable(at_least: int, available: int, noun: str) -> None:
 
 
 class OrderFormTrap(Trap):
-    """Row for order forms: words, of which a page of an order has ``at_least`` many."""
+    """Row for order forms: words, of which an order contains at least ``at_least``."""
 
     example_field = "page"
     allowed_scopes = ("page",)
@@ -373,14 +373,14 @@ class Traps(StrictRecord):
         return self
 
     def restrict_to_trap(self, trap: Trap) -> Traps:
-        """Return a copy that has this row only."""
+        """Return a copy of the table with this row only."""
         rows_by_kind = {
             kind: tuple(candidate for candidate in getattr(self, kind) if candidate is trap) for kind in TRAP_KINDS
         }
         return self.model_copy(update=rows_by_kind)
 
     def merge_site_traps(self, site_traps: Traps) -> Traps:
-        """Return the shipped rows with a site's rows added or put in their place.
+        """Return the shipped rows, with a site's rows added or replacing them.
 
         ValueError if a row has a shipped id without ``replaces``, or replaces an unknown id.
         """

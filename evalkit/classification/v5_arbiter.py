@@ -1,4 +1,4 @@
-"""V5: arbiter that decides by a table, so that equal issues give equal decisions.
+"""V5: arbiter, which decides by a table, so that equal issues decide equally.
 
 Source: specification 000, slide 7, literally; the first matching row decides. The orchestrator runs the retries, and
 escalates if they do not help (rules ``retries`` and ``cycle``).
@@ -41,7 +41,7 @@ class IssueCounts:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Decision on a round, with the row of the table that made it."""
+    """Decision of one round, with the row of the table that applied."""
 
     decision: Decision
     rule: str

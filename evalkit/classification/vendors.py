@@ -80,7 +80,7 @@ def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
 
 
 def is_signal_of_vendor(vendor: Vendor, signal: str) -> bool:
-    """Return True if a vendor signal contains a name or short name of the laboratory."""
+    """Return True if a vendor signal contains one of the laboratory's names."""
     return (
         next(iter_name_spans((*vendor.names, *vendor.short_names), blank_web_and_mail_addresses(signal)), None)
         is not None
@@ -106,7 +106,7 @@ def find_vendor_mentions(vendor: Vendor, text: str) -> Iterator[tuple[int, int]]
 
 
 def is_in_letterhead(text: str, position: int) -> bool:
-    """Return True if the position is in a short line among the first lines."""
+    """Return True if the position is in a short line near the top of the page."""
     return position < _find_letterhead_end(text) and len(_get_line(text, position)) <= MAX_LETTERHEAD_LINE_LENGTH
 
 

@@ -40,7 +40,7 @@ class _InvalidVerifierResultError(Exception):
 
 
 def import_verifier_class(entry_point_name: str) -> Any:
-    """Import a verifier's class from the installed files of its distribution.
+    """Import a verifier's class from the installed files of its package.
 
     UsageError if its module is missing or would be imported from other files.
     """

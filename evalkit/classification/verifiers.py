@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Verifier(Protocol):
-    """Verifier: checks a classification by rules and by questions to a model."""
+    """Interface of a verifier, which checks a classification by rules and a model."""
 
     @property
     def agent(self) -> Agent:
@@ -47,7 +47,7 @@ class Verifier(Protocol):
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> Sequence[Question[Any]]:
-        """Return the questions to a model about these pages; None: the whole document."""
+        """Return the questions to a model about these pages, by default about all pages."""
 
     def read(self, answers: Sequence[Answer[Any]]) -> Sequence[Issue]:
         """Convert the model's answers to issues."""
@@ -56,7 +56,7 @@ class Verifier(Protocol):
 def create_shipped_verifiers(
     v2: V2ConsistencyChecker, v3: V3TrapDetector | None = None, pictured_pages: Collection[int] = ()
 ) -> tuple[Verifier, ...]:
-    """Return V1 to V4 in their order; ``v3`` None: with the shipped traps.
+    """Return V1 to V4 in this order; ``v3`` None: with evalkit's own traps.
 
     ``pictured_pages`` as for ``V4EvidenceQualityAssessor``.
     """
@@ -88,7 +88,7 @@ def run_step_or_build_failure(verifier: Verifier, step: Callable[[], Iterable[T]
 
 
 class MergedVerifier:
-    """Verifier that asks the questions of V2, V3 and V4 in one."""
+    """Verifier that asks a model the questions of V2, V3 and V4 in one call."""
 
     def __init__(self, verifiers: Sequence[Verifier]) -> None:
         self._verifiers = verifiers
@@ -96,7 +96,7 @@ class MergedVerifier:
     def build_question(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> VerifierQuestion:
-        """Build the merged question about these pages; None: the whole document."""
+        """Build the merged question about these pages, by default about all pages."""
         questions = [
             question for verifier in self._verifiers for question in verifier.questions(classification, bundle, pages)
         ]

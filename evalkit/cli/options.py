@@ -1,4 +1,4 @@
-"""Options that several commands share, and the settings and folders they select."""
+"""Options that several commands share, with the settings and folders they set."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def load_settings(**options: Any) -> Settings:
 
 
 def open_output(output: str | None) -> OutputFolder:
-    """Open the folder that --output names, or the one of the settings if it is None."""
+    """Open the folder given by --output or, without it, by the settings."""
     from evalkit.store import open_output_folder
 
     settings = load_settings(output=output)

@@ -1,4 +1,4 @@
-"""Files within a mail: each attachment is a document of its own.
+"""Mails with attachments: each attachment is read as a document of its own.
 
 An attachment's path is the mail's path followed by its name, e.g. ``inbox/letter.eml/report.pdf``. A mail in a mail is
 an attachment with attachments of its own.
@@ -32,7 +32,7 @@ _UNSAFE_CHARACTERS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
 
 
 class Mail(NamedTuple):
-    """Mail taken apart: what its reader sees at once, and the files with it."""
+    """A parsed mail: the text that its recipient sees, and the attached files."""
 
     headers: Mapping[str, str]
     """Sender, recipients, date and subject, by the header's name; only those that the mail has."""
@@ -53,7 +53,7 @@ def has_mail_signature(content: bytes) -> bool:
 
 
 def parse_mail(content: bytes, name: str) -> Mail:
-    """Take a mail apart; ``name`` is its file name for errors.
+    """Parse a mail; ``name`` is its file name for error messages.
 
     DocumentError: READER-DAMAGED, READER-TOO-LARGE.
     """

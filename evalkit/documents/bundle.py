@@ -43,7 +43,7 @@ def enclose_boxes(
 
 
 class PackedWords(Sequence[WordPosition]):
-    """Compact sequence of a page's word positions: 12 bytes a word, not some 300.
+    """Compact sequence of a page's word positions: 12 bytes per word, not some 300.
 
     The sequence is indexed, compared and serialised like a tuple of ``WordPosition``. A file of 500 pages has 160,000
     words, of which a screen needs only those of a few pages. On a page with more than 65,535 characters, or with a word
@@ -198,7 +198,7 @@ class Identifier(StrictRecord):
 
 
 class AddressedText(StrictRecord):
-    """Words beside a page's text that address a program instead of a person."""
+    """Instruction to a language model that was found outside of a page's text."""
 
     place: str
     """Place of the words, in a clinician's words: "a comment on the page"."""

@@ -1,4 +1,4 @@
-"""OCR of scanned pages on this machine: nothing is sent anywhere.
+"""OCR of scanned pages on this machine; no data leaves the machine.
 
 The engine is tesseract, a separate program, or RapidOCR, a Python library (the extra ``ocr``). The rest of evalkit does
 not depend on the engine: it gets words with boxes and confidences.
@@ -140,7 +140,7 @@ def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
 
 @lru_cache
 def find_second_reader(first_engine: str) -> SecondReader | None:
-    """Return the engine that reads numbers again; None if it is not installed.
+    """Return the second OCR engine, for numbers; None if it is not installed.
 
     None also if it is ``first_engine`` (name and version), which would only agree with itself.
     """

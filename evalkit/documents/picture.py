@@ -31,7 +31,7 @@ _ORIENTATION_TAG = 274
 
 
 def open_picture(content: bytes, name: str) -> Image.Image:
-    """Open a TIFF, JPEG or PNG without unpacking it; ``name`` is for errors.
+    """Open a TIFF, JPEG or PNG without decoding it; ``name`` is for errors.
 
     DocumentError: READER-DAMAGED, READER-TOO-LARGE.
     """
@@ -52,7 +52,7 @@ def check_pixel_count(picture: Image.Image, name: str) -> None:
 
 
 def unpack_picture(picture: Image.Image) -> bool:
-    """Unpack a picture's pixels; return False if some are lost. OSError if all are.
+    """Decode a picture; return False if pixels are lost. OSError if all are lost.
 
     Lost rows at the end become white.
     """

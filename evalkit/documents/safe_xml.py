@@ -1,4 +1,4 @@
-"""XML from outside: no entities, no network, and as far as it is whole."""
+"""Parsing of untrusted XML: no entities, no network, damaged parts skipped."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ _XML_DECLARATION = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.-]{1
 
 
 def decode_xml(content: bytes) -> str:
-    """Decode XML by its mark or its declaration, which is left out of the text."""
+    """Decode XML by byte order mark or declaration, and remove the declaration."""
     declaration = _XML_DECLARATION.match(content.lstrip()[:300])
     text = decode_text(content, (declaration[1] or b"utf-8").decode() if declaration else "")
     return re.sub(r"^\s*<\?xml.*?\?>", "", text, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""Calibration of confidences: how often answers of a stated confidence are right.
+"""Calibration of confidences: is 90 % confidence right in 90 % of cases?
 
 Computed by pure functions of parallel lists with one entry per document: the confidence or another score (higher means
 more confident), and whether the answer was right.
@@ -113,7 +113,7 @@ def compute_brier_score(
 def tabulate_risk_coverage(
     scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None = None
 ) -> pd.DataFrame:
-    """Tabulate coverage and error rate if accepting at or above each score.
+    """Tabulate coverage and error rate for each score as acceptance limit.
 
     Rows are sorted by score, highest first.
 

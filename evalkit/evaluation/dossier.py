@@ -1,4 +1,4 @@
-"""The dossier for an AI committee: one HTML file with all numbers and their basis.
+"""The dossier for an AI committee: one HTML file with all numbers and sources.
 
 The file contains the digests of all record files. With them every number can be computed again from the folder as it was,
 and each change of the file or of a record can be named.
@@ -89,7 +89,7 @@ _REMEDY = "Compare it with the paper copy or with the file that was handed over,
 
 
 class DossierBasis(StrictRecord):
-    """Basis of a dossier: enough to make it again from the same records."""
+    """The records of a dossier, from which it can be computed again."""
 
     schema_version: int = SCHEMA_VERSION
     made_at: str
@@ -192,7 +192,7 @@ class DossierVerification:
 
 
 def verify_dossier(output_folder: OutputFolder, html_path: Path, *, fault_count: int) -> DossierVerification:
-    """Compute a dossier again from the records as they were, and compare both.
+    """Compute a dossier again from the earlier state of its records, and compare.
 
     ``fault_count`` is the number of faults that ``verify_integrity`` finds now. UsageError if the file cannot be read.
     """

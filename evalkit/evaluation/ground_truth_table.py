@@ -147,7 +147,7 @@ class GroundTruthDocument:
 
 @dataclass(frozen=True)
 class FolderGroundTruth:
-    """All classification ground truth of an output folder, and reading problems."""
+    """All classification ground truth of an output folder, and reading errors."""
 
     documents: tuple[GroundTruthDocument, ...]
     """Documents with ground truth, sorted by file name."""
@@ -177,7 +177,7 @@ def load_ground_truth(output: Path | str, level: TableLevel = "document", *, sil
 
 
 def require_choice(option: str, name: str, choices: Collection[str]) -> None:
-    """Raise UsageError, with all names, if the option has no choice of this name."""
+    """Raise UsageError, listing all choices, if the option has no such choice."""
     if name not in choices:
         raise UsageError(
             f"there is no {option} {name:s}", code="EXPORT-CHOICE", remedy=f"Choose from {', '.join(choices)}."

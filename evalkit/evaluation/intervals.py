@@ -49,11 +49,11 @@ class Estimate(NamedTuple):
 
 
 class Quantity(Estimate):
-    """An estimate that is no share of anything, such as minutes or kappa."""
+    """An estimate that is not a share, such as minutes or kappa."""
 
 
 class Observation(NamedTuple):
-    """Result of the review of one document, and the probability that it was reviewed."""
+    """Outcome of a document's review, with the probability of being reviewed."""
 
     value: float | None
     """The document's score, 0 to 1, such as 1 for right and 0 for wrong; None if the review could not determine it."""
@@ -90,7 +90,7 @@ def estimate_proportion(successes: float, trials: float, confidence_level: float
 
 
 def widen_to_process(estimate: Estimate, population_size: int) -> Estimate:
-    """Widen the interval of an archive's mean to that of all similar documents.
+    """Widen an archive's interval to cover future documents of the same kind.
 
     The archive is itself a sample of what its sources send. Its exact interval as a sample of ``population_size``
     documents is added in quadrature to the archive's own, which is a point if the truth of each document is known. So
@@ -437,7 +437,7 @@ def _compute_limits_by_variance(share: float, variance: float, confidence_level:
 
 
 def compute_jeffreys_limits(share: float, trials: float, confidence_level: float = 0.95) -> tuple[float, float]:
-    """Compute the limits of Jeffreys' interval for a share, 0..1, of simple draws.
+    """Compute the limits of Jeffreys' interval for a share of a random sample.
 
     >>> [round(limit, 4) for limit in compute_jeffreys_limits(0.1, 50)]
     [0.0392, 0.2054]

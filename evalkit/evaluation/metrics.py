@@ -1,4 +1,4 @@
-"""Metrics of answers about documents, pages, segments and present types.
+"""Metrics of answers about documents, pages, segments and types.
 
 Pure functions of plain values. The truth is the first argument, the answer the second. A missing answer (None for a
 type, level or mixture; no spans for segments) counts as wrong and stays in every denominator. A metric is NaN if there
@@ -168,7 +168,7 @@ class SegmentMatchTotals(NamedTuple):
 
 
 def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPageRange]:
-    """Merge neighbouring spans of one type and sort spans by page (ruling 12).
+    """Merge neighbouring page ranges of one type and sort them (ruling 12).
 
     Spans are neighbours if they overlap or no page lies between them. Spans of unknown type (None) are not merged.
 
@@ -183,7 +183,7 @@ def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPag
 
 
 def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[str | None]:
-    """List the type of each page; None if no span contains it or the type is unknown.
+    """List the type of each page; None if no segment contains it or its type is open.
 
     >>> list_page_types([(1, 2, "Note"), (2, 3, "Other")], 4)
     ['Note', 'Note', 'Other', None]
@@ -198,7 +198,7 @@ def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[s
 def compute_page_accuracy(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
 ) -> float:
-    """Compute the share (0..1) of pages with the right type; no type is wrong.
+    """Compute the share (0..1) of pages with the right type; no type counts as wrong.
 
     >>> compute_page_accuracy([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note")], 4)
     0.5

@@ -235,7 +235,7 @@ def build_report(
 
 
 def warn_about_learned_documents(study: Study) -> list[str]:
-    """Warn if figures include documents that the site's own weights were learned from."""
+    """Warn if figures include documents from which a site's weights were learned."""
     cutoffs: list[str] = []
     for event in study.events:
         if event.kind == "promoted":
@@ -937,7 +937,7 @@ def load_template_environment() -> Environment:
 
 
 def convert_report_to_json(report: EvaluationReport) -> dict[str, Any]:
-    """Convert the report to JSON-serialisable data; undefined numbers become null.
+    """Convert the report to JSON values; undefined numbers become null.
 
     Figures and notes are left out.
     """

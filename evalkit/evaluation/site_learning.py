@@ -1,4 +1,4 @@
-"""Proposals of a site's own weights; their promotion and reversal."""
+"""Proposals of a site's own model weights, their promotion and reversal."""
 
 import hashlib
 import hmac
@@ -42,7 +42,7 @@ _MIN_ATTENTION_CHECKS = 3
 
 @dataclass(frozen=True)
 class ProposalOutcome:
-    """A challenge of the weights in force, and the file of the proposal."""
+    """Comparison of proposed weights with the weights in use, and its file."""
 
     challenge: Challenge
     file_name: str | None
@@ -67,7 +67,7 @@ def propose_site_weights(
     cutoff: str | None = None,
     allow_simulated: bool = False,
 ) -> ProposalOutcome:
-    """Learn weights from a folder's reviews, judge them and store the proposal.
+    """Learn weights from a folder's reviews, test them and store the proposal.
 
     ``cutoff`` as for ``challenge_champion``. ``allow_simulated``: simulated reviewers' answers count too.
     """
@@ -124,7 +124,7 @@ async def _decide_files(
 
 
 def promote_proposal(output_folder: OutputFolder, *, promoted_by: str, promoted_at: str) -> LoggedEvent:
-    """Put the newest proposal in force and record it.
+    """Use the newest proposed weights from now on, and record this.
 
     UsageError if it may not be promoted.
     """
@@ -150,7 +150,7 @@ def promote_proposal(output_folder: OutputFolder, *, promoted_by: str, promoted_
 
 
 def revert_promotion(output_folder: OutputFolder, *, reverted_by: str, reverted_at: str) -> LoggedEvent:
-    """Revert the newest promotion, record it, and put the earlier weights in force."""
+    """Revert the newest promotion, so that the earlier weights are used again."""
     with output_folder.hold_run_lock():
         promotions = find_promotions_in_force(output_folder)
         if not promotions:

@@ -45,7 +45,7 @@ _HashArray = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class GroupingFeatures:
-    """Patient identifiers and shingles of a document, which decide on its group."""
+    """A document's patient identifiers and text shingles, which decide its group."""
 
     doc_id: str
     sha256: str
@@ -172,7 +172,7 @@ def parse_split_shares(text: str) -> dict[str, float]:
 
 
 def require_valid_split_shares(share_by_part: Mapping[str, float]) -> None:
-    """Raise a UsageError unless names are usable and shares are 0..1 and sum to 1."""
+    """Raise UsageError unless names are valid and shares are 0..1 and sum to 1."""
     bad_names = [part for part in share_by_part if not _PART_NAME_PATTERN.fullmatch(part)]
     if bad_names or not share_by_part:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Run over many documents: read each, decide about it, store the results."""
+"""Run over many documents: read each, decide on it, and store the results."""
 
 from __future__ import annotations
 

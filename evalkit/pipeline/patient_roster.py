@@ -1,4 +1,4 @@
-"""Patient whom each file should be about, from a table and from settings.
+"""Patients whom files should be about, from a table and from settings.
 
 Source: contract ruling 22. The table names patients: errors name its rows, and never quote it.
 """
@@ -54,7 +54,7 @@ class PatientRoster:
     def list_unused_row_problems(
         self, sources: Sequence[SourceDocument], path_by_earlier_doc_id: Mapping[str, str | None]
     ) -> list[UsageError]:
-        """List an error for rows that match no document, or several.
+        """List an error for each row that matches no document, or several.
 
         ``path_by_earlier_doc_id`` as for ``list_unused_label_problems``.
         """
@@ -142,7 +142,7 @@ def _iterate_identifiers(row: Mapping[str, Any]) -> Iterable[Identifier]:
 def build_patient_expectation(
     settings: Settings, absolute_document_path: Path, roster_identity: tuple[Identifier, ...] = ()
 ) -> PatientExpectation:
-    """Combine a file's expected patients: its folder's setting, and its roster row.
+    """Combine a file's expected patients from its folder's setting and its row.
 
     Of nested folders with a setting, the innermost counts.
     """

@@ -1,4 +1,4 @@
-"""Restoring of a backup, without the documents that were purged since.
+"""Restoring of a backup, without documents that were purged after it.
 
 The folder is made aside, read back, and renamed: a killed restore leaves nothing. Purges that the backup does not know
 are repeated before that: their records are looked for in the other backups beside it, and where the caller says.
@@ -42,7 +42,7 @@ from evalkit.store import (
 
 @dataclass(frozen=True)
 class RestoreSummary:
-    """A restored output folder."""
+    """Summary of a restored output folder."""
 
     path: str
     backup: str
@@ -57,7 +57,7 @@ class RestoreSummary:
 
 
 def find_backup(path: Path) -> Path:
-    """Return a backup, or the newest in a folder of backups. UsageError if none."""
+    """Return a backup, or the newest backup in a folder. UsageError if none."""
     backup = path if (path / FILES_FOLDER).is_dir() else find_newest_backup(path)
     if backup is None:
         raise UsageError(
@@ -69,7 +69,7 @@ def find_backup(path: Path) -> Path:
 
 
 def check_backup(backup: Path) -> BackupManifest:
-    """Read every file of a backup, check it and the database, and return the manifest.
+    """Check every file and the database of a backup, and return the manifest.
 
     StoreError if a file is missing, was changed or does not belong there, or is of a newer evalkit.
     """

@@ -1,4 +1,4 @@
-"""Validation and correction of a classification, within the rules of V1 and V2.
+"""Validation and correction of a classification by the rules of V1 and V2.
 
 Pure functions. Source: contract, rulings 8, 12, 13 and 14: the parts that an expert vouches for must pass the rules of V1
 and V2; a correction of only the overall type is never refused; missing shares are computed from the pages.
@@ -224,7 +224,7 @@ def parse_document_type(name: str) -> DocumentType:
 
 
 def choose_dominant_type(mixture: Sequence[MixtureEntry], segments: Sequence[Segment]) -> DocumentType:
-    """Choose the type with the largest overall share; near-ties are broken as in V2."""
+    """Choose the type with the largest overall share, with V2's rule for near-ties."""
     shares = convert_to_decimals(mixture_entry.overall_share for mixture_entry in mixture)
     nearly_largest = [
         mixture_entry.document_type

@@ -245,7 +245,7 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
 
 
 def resolve_field_key(case_id: str, forms: Sequence[ExtractedFields], field_key_or_name: str) -> str:
-    """Return the key of a field, or of a new entry, that is named by its key or name.
+    """Return the key of a field, or of a new entry, given its key or name.
 
     ReviewRefused if no field has this key or name, or if several forms have a field of this name.
     """
@@ -270,7 +270,7 @@ def resolve_field_key(case_id: str, forms: Sequence[ExtractedFields], field_key_
 def parse_field_answers(
     case_id: str, forms: Sequence[ExtractedFields], raw_answers: Mapping[str, object]
 ) -> dict[str, FieldAnswer]:
-    """Parse an expert's answers, given by field key or name; return them by field key.
+    """Parse answers given by field key or name; return them by field key.
 
     ReviewRefused as in ``resolve_field_key`` and ``parse_field_answer``.
     """
@@ -382,7 +382,7 @@ def is_same_as_agent(answer: FieldAnswer, agent_value: FieldValue) -> bool:
 def find_changed_fields(
     forms_before: Sequence[ExtractedFields], forms_after: Sequence[ExtractedFields]
 ) -> dict[str, FieldAnswer]:
-    """Find changed fields, and entries that were added or removed.
+    """Find changed fields, and added or removed entries.
 
     Returns them as new answers by field key. A value without words of the page has the place that the expert selected.
     """

@@ -100,7 +100,7 @@ class RefutedQuote(StrictRecord):
 
 
 class ShownMachineAnswers(StrictRecord):
-    """Record of which automatic answers the expert saw, and when."""
+    """Record of which of the program's answers the expert saw, and when."""
 
     agent: bool = True
     """True if the agent's classification was on screen before the decision."""
@@ -111,7 +111,7 @@ class ShownMachineAnswers(StrictRecord):
 
 
 class Signature(StrictRecord):
-    """Reviewer's statement, bound to review, document and all reviews before.
+    """Reviewer's signed statement, linked by hash to the review and earlier ones.
 
     The reviewer's name and the time are fields of the review. Source: 21 CFR 11.50 and 11.70.
     """
@@ -206,7 +206,7 @@ class Review(StrictRecord):
 
 
 class GroundTruthRecord(StrictRecord):
-    """Fields of a ground truth record that are the same for every kind of case."""
+    """Fields of a ground truth record that all kinds of case share."""
 
     schema_version: int = SCHEMA_VERSION
     doc_id: str
@@ -268,7 +268,7 @@ def is_simulated_reviewer(reviewer: str | None) -> bool:
 
 
 def load_signature_meanings() -> Mapping[str, str]:
-    """Load what a reviewer states by a review: by its outcome, blind, or imported."""
+    """Load the statement that a reviewer signs, by the review's outcome."""
     return load_package_table("evalkit.review", "signature_meanings.toml")
 
 
@@ -336,7 +336,7 @@ def is_newest_review_unchanged(output_folder: OutputFolder, head: ReviewChainHea
 def write_silver_ground_truth(
     output_folder: OutputFolder, result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None = None
 ) -> bool:
-    """Write an accepted result as silver ground truth; return True if written.
+    """Save an accepted, unreviewed result as silver ground truth; True if written.
 
     Nothing is written if the case has a review, or if the stored record differs only in its time. ``accepted_at`` is ISO
     8601 in UTC; ``inclusion_probability`` (0..1) is the probability that an audit draws the document. ReviewRefused if the
@@ -366,7 +366,7 @@ def build_silver_ground_truth(
 def write_silver_fields_if_unreviewed(
     output_folder: OutputFolder, document_extractions: Extractions, *, accepted_at: str
 ) -> bool:
-    """Write accepted fields as silver ground truth; return True if a file was written.
+    """Save accepted fields as silver ground truth; return True if written.
 
     Nothing is written in the cases that ``write_silver_ground_truth`` names. Audits never draw fields, so the inclusion
     probability is 0. ReviewRefused if a report or form was not accepted, or if there is none.

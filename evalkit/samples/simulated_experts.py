@@ -1,4 +1,4 @@
-"""Command that simulates experts' reviews.
+"""Command that simulates experts' reviews, for demonstrations and tests.
 
 Usage: ``python -m evalkit.samples.simulated_experts OUTPUT TRUTH [CASE…]``. Simulated experts review the waiting cases
 by a file of known labels (``truth.csv`` of the demo). They sometimes make errors and ask each other for second

@@ -1,4 +1,4 @@
-"""An output folder in a bucket: S3 and compatible stores, Google Cloud Storage.
+"""An output folder in a bucket: S3 (and compatible), or Google Cloud Storage.
 
 Objects are written atomically. Of several writers that create the same object, the store accepts only the first:
 ``If-None-Match: *`` at S3, ``ifGenerationMatch=0`` at Google. A bucket has no locks, so PostgreSQL's locks are used.

@@ -24,7 +24,7 @@ def hash_canonical_json(value: Any) -> str:
 
 
 class DuplicateKeyError(ValueError):
-    """Error for a JSON object with the same key twice; it tells only the key's name."""
+    """Error for a JSON object with a repeated key; its message names only the key."""
 
 
 def build_dict_without_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

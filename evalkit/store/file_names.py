@@ -102,7 +102,7 @@ _COORDINATION_NAME_PATTERN = re.compile(
 
 
 def is_coordination_file(name: str) -> bool:
-    """Return True for locks, temporary files and databases, which no backup copies.
+    """Return True for locks, temporary files and databases, which are not backed up.
 
     >>> is_coordination_file("evalkit.sqlite-wal"), is_coordination_file(".tmp/1-2"), is_coordination_file("results/a.json")
     (True, True, False)

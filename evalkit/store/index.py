@@ -1,4 +1,4 @@
-"""Index of documents, cases and closed cases, which can be rebuilt from the files."""
+"""Index of documents, cases and closings, which can be rebuilt from the files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _FACET_TRANSLATION = {0: "\ufffd", ord(database_tables.FACET_SEPARATOR): " "}
 
 
 class OutputIndex:
-    """Entry point to an output folder's database; rows are dicts by column name."""
+    """Access to an output folder's database; rows are dicts by column name."""
 
     def __init__(self, output_folder: OutputFolder, *, read_only: bool = False) -> None:
         """Open the output folder's database, creating it if missing.
@@ -137,7 +137,7 @@ class OutputIndex:
         )
 
     def upsert_document_and_mark_replaced(self, row: dict[str, Any]) -> None:
-        """Insert or replace a document's row; mark others of its path as replaced."""
+        """Insert or replace a document's row; mark other rows of its path as replaced."""
         upsert = self._database.build_upsert(database_tables.documents, row)
         with self._database.transaction() as connection:
             connection.execute(
@@ -218,12 +218,12 @@ class OutputIndex:
         return self._database.fetch_column(sa.select(database_tables.cases.c.case_id))
 
     def list_case_ids_showing_document(self, doc_id: str) -> list[str]:
-        """List the cases that show the document under another name, as the index knows."""
+        """List the cases that show a document under another doc_id, by the index."""
         query = sa.select(database_tables.cases.c.case_id).where(database_tables.cases.c.shows == doc_id)
         return self._database.fetch_column(query)
 
     def list_active_seconds(self, reviewer: str, *, since: str = "") -> list[float]:
-        """List the reviewer's seconds for each case closed at or after ``since``.
+        """List the reviewer's active seconds for each case closed since ``since``.
 
         Cases without a measured time are left out.
         """
@@ -234,7 +234,7 @@ class OutputIndex:
         return self._database.fetch_column(query)
 
     def list_closings(self) -> list[dict[str, Any]]:
-        """List all closings with their case's kind, source and review reason.
+        """List all closed cases with their kind, source and review reason.
 
         They are in no order. Attention checks are left out: their answers have planted faults.
         """

@@ -1,4 +1,4 @@
-"""An output folder on this machine, written atomically.
+"""An output folder on this machine, whose files are written atomically.
 
 Each file is written under a temporary name, synced and renamed. Files have mode 0600, folders 0700.
 """
@@ -172,7 +172,7 @@ class LocalOutputFolder(OutputFolder):
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
 
     def list_exposed_names(self, top_names: Iterable[str] = _PRIVATE_NAMES, modes: int = EXPOSING_MODES) -> list[str]:
-        """List, sorted, files and folders that have one of these permissions."""
+        """List, sorted, the files and folders that grant one of these permissions."""
         tops = (self.root / name for name in top_names)
         paths = (path for top in tops if top.exists() for path in (top, *top.rglob("[!.]*")))
         return sorted(
@@ -181,7 +181,7 @@ class LocalOutputFolder(OutputFolder):
 
     @staticmethod
     def get_permission_remedy(root: Path) -> str:
-        """Return what to do if others can read or change files under ``root``."""
+        """Return a remedy if other users can read or change files under ``root``."""
         return f"Run: chmod -R g-w,o= {shlex.quote(str(root))}"
 
     @override
@@ -218,7 +218,7 @@ class LocalOutputFolder(OutputFolder):
         return removed_names
 
     def remove_old_temp_files(self, is_old: Callable[[Path], bool]) -> None:
-        """Remove the temporary files that nobody needs any more."""
+        """Remove temporary files that no running process needs."""
         for temp_file in (self.root / TEMP_FOLDER).glob("*"):
             with suppress(OSError):
                 if is_old(temp_file):

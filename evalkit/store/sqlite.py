@@ -387,7 +387,7 @@ _FAILURES = (
 
 
 def build_database_error(root: Path, error: Exception) -> StoreError:
-    """Build the error for a database that cannot be used: what failed, and the remedy.
+    """Build the error for an unusable database, with its cause and remedy.
 
     It shows no value of a row. A database is called damaged only if its integrity check fails.
     """

@@ -1,4 +1,4 @@
-"""Reader of records that people write as TOML; errors name the faulty line."""
+"""Parsing of records that people write as TOML; errors name the faulty line."""
 
 from __future__ import annotations
 

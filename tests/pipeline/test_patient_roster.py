@@ -55,7 +55,7 @@ def test_json_rows_are_read_as_csv_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (HEADER + "a,,Helen Marsh,1950-02-03,\n,,Zebulon Quagmire,,\n", "row 2 needs a text as doc_id"),
+        (HEADER + "a,,Helen Marsh,1950-02-03,\n,,Zebulon Quagmire,,\n", "row 2 needs text in the column doc_id"),
         (HEADER + "a,,,,\n", "row 1 has no name, birth_date or record_number"),
         (HEADER + "a,,Zebulon Quagmire,31.31.1950,\n", "row 1: its birth_date is not a valid value"),
         (HEADER + "a,,Zebulon Quagmire,1950-02-03 or later,MRN-55512\n,,,,\n", "row"),

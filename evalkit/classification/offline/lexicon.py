@@ -1,4 +1,4 @@
-"""Lexicon of the five types, and its matches on a page.
+"""Lexicon: words typical of each of the five types, and matches on a page.
 
 ``lexicon.toml`` is loaded, checked and applied to one page at a time. The result says which words were found where and
 what they weigh, so that a person can see the reasons; the whole document is judged elsewhere. Headers and footers
@@ -161,7 +161,7 @@ class CueMatch:
 
 @dataclass(frozen=True)
 class BeginningSign:
-    """Title, letterhead or the like at the top of a page: sign of a new document."""
+    """Sign of a new document at the top of a page, such as a title or letterhead."""
 
     id: str
     weight: float
@@ -261,7 +261,7 @@ def apply_lexicon(page: Page) -> LexiconReading:
 
 
 def describe_cue(cue: CueMatch) -> str:
-    """Name a match by its phrase, or by its group if a pattern matched.
+    """Name a match by its phrase or, for a pattern, by its group.
 
     A pattern's match could be anything on the page.
     """

@@ -130,18 +130,18 @@ _SITE_WEIGHTS: ContextVar[EmbeddedModelWeights | None] = ContextVar("a site's we
 
 
 def load_embedded_weights() -> EmbeddedModelWeights:
-    """Return the site's weights within ``use_site_weights``, else the shipped ones."""
+    """Return the site's weights within ``use_site_weights``, else evalkit's own."""
     return get_site_weights() or load_shipped_weights()
 
 
 def get_site_weights() -> EmbeddedModelWeights | None:
-    """Return the site's weights in use; None if the shipped ones are."""
+    """Return the site's weights in use; None if evalkit's own weights are used."""
     return _SITE_WEIGHTS.get()
 
 
 @contextmanager
 def use_site_weights(site_weights: EmbeddedModelWeights | None) -> Iterator[None]:
-    """Use a site's weights in this task and those it starts; None: the shipped ones."""
+    """Use a site's weights (None: evalkit's own) in this task and tasks it starts."""
     token = _SITE_WEIGHTS.set(site_weights)
     try:
         yield
@@ -151,7 +151,7 @@ def use_site_weights(site_weights: EmbeddedModelWeights | None) -> Iterator[None
 
 @cache
 def load_shipped_weights() -> EmbeddedModelWeights:
-    """Load ``weights.json``; cached.
+    """Load ``weights.json``, which comes with evalkit; cached.
 
     UsageError if the file is damaged.
     """

@@ -89,7 +89,7 @@ JOIN_SIGNS: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class PageTransition:
-    """Page break between an informative page and the informative page before it."""
+    """Page break between two pages that both have informative text."""
 
     page_num: int
     """Number of the page after the break."""
@@ -150,7 +150,7 @@ def segment_pages(pages: Sequence[ScoredPage]) -> PageSegmentation:
 
 
 def is_uninformative(reading: LexiconReading) -> bool:
-    """Return True if the lexicon finds hardly anything on the page.
+    """Return True if the lexicon finds almost nothing on the page.
 
     Such a page, for example a blank one, joins its neighbours' document.
     """

@@ -181,7 +181,7 @@ def compute_damping_factor(lexicon_score_sum: float) -> float:
 
 
 def compute_familiarity(known_word_count: int, word_count: int, min_known_share: float) -> float:
-    """Compute the factor, 0 to 1, that reduces scores of texts with few known words.
+    """Compute the factor, 0 to 1, that lowers scores of texts with few known words.
 
     Below 1 only if the share of known words is below ``min_known_share``.
 

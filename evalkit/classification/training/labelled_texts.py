@@ -100,7 +100,7 @@ def _build_training_input_error(location: str, problem: str) -> UsageError:
 
 
 def build_pages_from_text(text: str) -> tuple[Page, ...]:
-    """Build pages from a text, as if read from a file without layout."""
+    """Build pages from a text, as if a file without layout had been read."""
     pages = split_into_runs(
         filter(str.strip, text.split("\n")), lambda page, line: sum(map(len, page)) + len(line) <= PAGE_LENGTH
     )
@@ -144,7 +144,7 @@ class TextVariant(NamedTuple):
 
 
 def create_text_variants(labelled_texts: Sequence[LabelledText], fold_by_group: Mapping[str, int]) -> list[TextVariant]:
-    """Create the variants of all texts, the same at each call.
+    """Create the variants of all texts; the same at each call.
 
     A report that is quoted in a note is from the note's fold and, if possible, from its source.
     """

@@ -46,7 +46,7 @@ from evalkit.store import GROUND_TRUTH_FOLDER, PATIENT_SALT_FILE, OutputFolder, 
 
 
 def write_fhir_folder(content: ExportContent, target: Path) -> int:
-    """Write a Bundle per file with truth, fields or an open case; return their number.
+    """Write a FHIR Bundle per file (truth, fields, open case); return the number.
 
     A file whose pages cannot be cut is left out, and named in ``content.problems``; so are PDF and quotes of a segment
     whose pages are not all about one patient. Bundles have the documents' pseudonyms: a file's name may be a patient's.

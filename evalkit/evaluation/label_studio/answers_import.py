@@ -1,4 +1,4 @@
-"""Import of Label Studio's answers as reviews, with the same checks as any other.
+"""Import of Label Studio's answers as reviews, with all checks of a review.
 
 What an annotator saw is not known, so a review lists no page and no issue as seen, and vouches for the file's type and
 the documents only where the annotation states them. Each answer is taken over, left out or refused by itself.
@@ -72,7 +72,7 @@ ImportStatus = Literal["imported", "unchanged", "skipped", "not read", "refused"
 
 @dataclass(frozen=True)
 class ImportedRow:
-    """Outcome of one annotation, or of a task without one."""
+    """Result of importing one annotation, or of a task without annotation."""
 
     task: str
     """The task's number in Label Studio, or its place in the file."""
@@ -226,7 +226,7 @@ def import_label_studio_answers(
 
 
 def parse_annotators(pairs: Sequence[str]) -> dict[str, str]:
-    """Parse ``NAME=WHO`` pairs: the reviewer's name by who it is in Label Studio.
+    """Parse ``NAME=WHO`` pairs of reviewer names and Label Studio users.
 
     UsageError if a pair has another shape, or if one annotator has two names.
     """

@@ -142,7 +142,7 @@ class IntegrityFault:
 
 @dataclass(frozen=True)
 class IntegrityReport:
-    """Numbers of checked files, and the faults found in them."""
+    """Numbers of checked files, and the faults found in these files."""
 
     count_by_kind: Mapping[str, int]
     """The numbers of reviews, cases, results …; ``chains_without_head`` counts cases whose newest review the database
@@ -162,7 +162,7 @@ class IntegrityReport:
 
 
 def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path | None = None) -> IntegrityReport:
-    """Check every file of the output folder; experts may work meanwhile.
+    """Check every file of the output folder; experts may work at the same time.
 
     ``earlier_export_path`` is an earlier ``audit export`` as JSON, with which the files are compared. UsageError if
     that export cannot be read.

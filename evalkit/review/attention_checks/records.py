@@ -1,4 +1,4 @@
-"""Records of attention checks: fault, document with the pages, and feedback.
+"""Records of attention checks: planted fault, shown document, and feedback.
 
 ``seeded/{case_id}.json`` is written once, before the case's packet, so that the packet can be rebuilt from it. The packet
 shows the document's pages under another case_id (``SMEPacket.is_attention_check``): to its expert it looks like any other
@@ -113,7 +113,7 @@ def map_check_case_ids_by_doc_id(output_folder: OutputFolder) -> dict[str, list[
 
 
 def list_stray_attention_check_files(output_folder: OutputFolder) -> list[str]:
-    """List files in the folder ``seeded`` that are no record of an attention check."""
+    """List files in the folder ``seeded`` that are not records of attention checks."""
     return [
         name for name in output_folder.list_json_files(ATTENTION_CHECKS_FOLDER) if not _RECORD_PATTERN.fullmatch(name)
     ]
@@ -125,7 +125,7 @@ def is_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> bool:
 
 
 def find_attention_check_damage(output_folder: OutputFolder, packet: SMEPacket) -> tuple[str, str] | None:
-    """Find the first damaged file of an attention check, with what is wrong with it.
+    """Find the first damaged file of an attention check, and describe the damage.
 
     None if the packet agrees with its record.
     """
@@ -149,7 +149,7 @@ def is_attention_check_unanswered(output_folder: OutputFolder, case_id: str) -> 
 
 
 def is_hidden_truth_current(output_folder: OutputFolder, attention_check: AttentionCheck) -> bool:
-    """Return True if the answer that the fault hides is still the ground truth.
+    """Return True if the right answer behind the fault is still the ground truth.
 
     Other parts of the ground truth may have changed since the fault was planted.
     """
@@ -176,7 +176,7 @@ def _is_hidden_answer_true(fault: PlantedFault, truth: ClassificationOutput) -> 
 
 
 def is_fault_corrected(fault: PlantedFault, review: Review) -> bool:
-    """Return True if the review corrects the planted fault, whatever else it says.
+    """Return True if the review corrects the planted fault, whatever else it changes.
 
     A wrong type counts as corrected if none of the pages concerned still has it, or if only the type of the whole file was
     corrected, to the true one. A wrong boundary counts as corrected if the answer begins a document on the true page and
