@@ -166,7 +166,7 @@ _MIN_PAGE_MB = 256
 
 
 class PriceSettings(StrictRecord):
-    """``[prices]``: costs that decide what an expert is asked, and in which order.
+    """``[prices]``: costs by which the program chooses and orders experts' questions.
 
     Only their ratio counts: a part of an answer is asked about if its risk times ``wrong_accept_usd`` exceeds the
     minutes that the question takes times ``minute_usd``.
@@ -207,7 +207,7 @@ class ReviewServerSettings(StrictRecord):
 
 
 class CertificateSettings(StrictRecord):
-    """``[certificate]``: what blind audits have to prove about accepted documents."""
+    """``[certificate]``: error rate to prove by blind audits of accepted documents."""
 
     max_error_rate: float = Field(0.01, gt=0, lt=1)
     """Tolerated share (0 to 1) of accepted documents with a wrong type."""
@@ -216,7 +216,7 @@ class CertificateSettings(StrictRecord):
 
 
 class DossierSettings(StrictRecord):
-    """``[dossier]``: the file for the committee that oversees the use of AI."""
+    """``[dossier]``: texts of the dossier for the committee that oversees AI."""
 
     reviewer_names: bool = True
     """False: reviewers and analysts appear as numbers, not with their names."""

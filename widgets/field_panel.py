@@ -220,7 +220,7 @@ def _render_field_issue(issue: Issue) -> dict[str, Any]:
 
 
 def format_stop_reason(raw_stop_reason: str) -> str:
-    """Format the reason why the program stopped reading a form for the screen."""
+    """Format why the program stopped reading a form, for the screen."""
     return next(
         (words for reason_prefix, words in _STOP_REASON_WORDS.items() if raw_stop_reason.startswith(reason_prefix)),
         raw_stop_reason,

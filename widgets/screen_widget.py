@@ -38,7 +38,7 @@ class ScreenWidget(anywidget.AnyWidget):
         super().__setattr__(name, setting)
 
     def set_traits(self, **traits: Any) -> None:
-        """Set several traits, which the browser receives together as one message."""
+        """Set several traits, which the browser receives in one message."""
         with self.hold_sync():
             for name, setting in traits.items():
                 setattr(self, name, setting)

@@ -104,7 +104,7 @@ _HIGH_CONFIDENCE = 0.7
 
 
 def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Answer V4's question: find PRIMARY types whose quotes do not show the type.
+    """Find document types marked PRIMARY whose quotes do not support the type.
 
     MAJOR if all quotes of the type are weak; MINOR if a generic reference is quoted beside better quotes.
     """
@@ -143,7 +143,7 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
 
 
 def find_weak_evidence_of_other_models(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Find weak evidence, leaving out quotes that the embedded model would choose.
+    """Find weak evidence, except quotes that the built-in model would choose.
 
     The embedded model's quotes are only places where its words match.
     """

@@ -42,7 +42,7 @@ TEXT_FINDING_CODES: dict[Agent, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT",
 
 
 class Finding(DiscreetModel):
-    """One thing a verifier found in the text.
+    """One problem that a verifier found in the text.
 
     Flat, so that any provider's structured output can carry it. The docstrings of the fields are the schema's descriptions.
     """
@@ -92,7 +92,7 @@ class MergedFindings(Findings):
 
 @dataclass(frozen=True)
 class VerifierQuestion(DocumentQuestion[Findings]):
-    """Question to a model about a classification and its document.
+    """Question of a verifier to a model about a classification and its document.
 
     It comes from V2, V3 or V4, or from all three.
     """
@@ -202,7 +202,7 @@ def _is_about_pages(finding: Finding, pages: PageRange | None) -> bool:
 
 
 def render_unrepairable_claims(answer: ClassificationOutput, pages: PageRange | None = None) -> str:
-    """Render the parts of a classification that no repair may change, for a prompt.
+    """Render the parts of a classification that no repair changes, for a prompt.
 
     Verifiers are asked about these parts only: after a repair the question is the same, so its answer is reused. They judge
     for themselves, so the classifier's reasoning is left out. Of a long quote they get both ends: they have the page, and
@@ -245,7 +245,7 @@ def _join_words(text: str) -> str:
 
 
 def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, DocumentType]]:
-    """Yield each segment with each of its types of level PRIMARY."""
+    """Yield each segment with each type that is marked PRIMARY in it."""
     for segment in answer.segments:
         for presence in segment.segment_composition:
             if presence.presence_level is PresenceLevel.PRIMARY:
@@ -292,7 +292,7 @@ def build_agent_failure_issue(agent: Agent, failure: str | None) -> Issue:
 
 
 def is_agent_failure_issue(issue: Issue) -> bool:
-    """Return True if the issue reports an agent that could not answer."""
+    """Return True if the issue reports that a verifier could not answer."""
     return issue.code.endswith("-AGENT-FAILED")
 
 

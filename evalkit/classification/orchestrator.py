@@ -1,4 +1,4 @@
-"""Orchestrator of a document: classify, verify, decide, repair, verify again.
+"""Control of a document's checks: classify, verify, repair, decide.
 
 Source: specification 000, slide 8; contract rulings 1, 3, 4, 5 and 7. At most three rounds of verification. A repair
 changes no question, so no model is asked again after a repair.
@@ -620,7 +620,7 @@ def _read_supplied_classification(
 
 
 def hash_repairable_parts(answer: ClassificationOutput) -> str:
-    """Return the MD5 of the answer's counts, boundaries, types and shares.
+    """Hash the parts of an answer that repairs can change (MD5).
 
     An equal hash after a repair means a cycle. Source: contract ruling 7.
     """

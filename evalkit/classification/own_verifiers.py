@@ -94,7 +94,7 @@ class _OwnQuestion(DocumentQuestion[_JsonAnswer]):
 
 @dataclass(frozen=True)
 class OwnVerifier:
-    """Verifier of a site, whose methods run in a separate process.
+    """A site's own verifier, whose methods run in a separate process.
 
     Each call may block until ``time_limit_seconds``: do not call it on an event loop.
     """

@@ -47,14 +47,14 @@ class PatientKeys(StrictRecord):
 
 
 class KeyedSegment(ReviewedSegment):
-    """Segment as it is stored: with the keys of its patient."""
+    """A stored segment, with the keys of its patient."""
 
     patient: PatientKeys | None = None
     """Keys computed from the segment's pages, never asked from a model; None if the pages name no patient."""
 
 
 class KeyedClassification(ReviewedClassification):
-    """Classification as it is stored: with the keys of each segment's patient."""
+    """A stored classification, with the keys of each segment's patient."""
 
     segments: tuple[KeyedSegment, ...]
 

@@ -80,7 +80,7 @@ class Segment(_AnswerModel):
 
 
 class ReviewedEvidence(Evidence):
-    """A quote of a reviewed answer: who quoted it, and if an expert vouches for it."""
+    """A quote in a reviewed answer: who quoted it, and if an expert confirmed it."""
 
     by: Literal["expert"] | None = Field(default=None, exclude_if=not_)
     """``expert`` if a person selected the passage; None, and not written, if the program quoted it."""
@@ -152,7 +152,7 @@ class ReviewedClassification(ClassificationOutput):
 
     @property
     def has_refuted_type(self) -> bool:
-        """True if an expert vouches for a segment's type, but struck all quotes for it."""
+        """True if an expert confirmed a segment's type but struck out all its quotes."""
         return any(presence.evidence for segment in self.segments for presence in segment.segment_composition)
 
 

@@ -1,4 +1,4 @@
-"""Table of V3's traps, loaded from TOML files and checked.
+"""Table of traps (errors that look right), loaded from TOML files and checked.
 
 The rows are in ``traps.toml``, in lists that other modules use too (administrative words, vendors, headers and
 footers), and in a site's own file, whose rows are added or replace shipped rows.
@@ -73,7 +73,7 @@ def require_fast_pattern(
 
 
 def build_stress_texts(pattern: str, seed_texts: Iterable[str] = ()) -> list[str]:
-    """Build long texts that make a slow expression backtrack.
+    """Build long texts on which a slow regular expression backtracks.
 
     Each text repeats one letter or digit of the expression, one frequent character or one seed text, and ends in a
     character that no expression expects.
@@ -206,7 +206,7 @@ class _TemplateValues(dict[str, object]):
 
 
 class RoutineVendorTrap(Trap, Vendor):
-    """Row of trap 1: a laboratory of routine tests, with its genomic assays."""
+    """Row of trap 1: a laboratory of routine tests, with its few genomic tests."""
 
     example_field = "vendor"
     allowed_scopes = ("segment",)
@@ -245,7 +245,7 @@ class AdministrativePhraseTrap(_PrefilteredTrap):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Regular expression of the row, or one for its phrase in whole words.
+        """Regular expression of the row, or of its phrase as whole words.
 
         The phrase also matches with line breaks and with a plural s.
         """

@@ -1,4 +1,4 @@
-"""Names of laboratories, for vendor signals and for trap 1 of V3."""
+"""Names of laboratories, to recognise vendors and vendor traps."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ class _VendorTable(StrictRecord):
 
 @cache
 def load_vendors() -> tuple[Vendor, ...]:
-    """Load the shipped laboratories, including those of trap 1; cached."""
+    """Load the laboratories that come with evalkit; cached."""
     return parse_vendors(load_vendor_rows())
 
 
@@ -53,7 +53,7 @@ load_vendor_rows = partial(load_package_table, "evalkit.classification", "vendor
 
 
 def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
-    """Convert TOML data to checked laboratories, those of trap 1 first.
+    """Convert TOML data to checked laboratories, laboratories of trap 1 first.
 
     UsageError that names the wrong row.
     """

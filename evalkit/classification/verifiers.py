@@ -1,4 +1,4 @@
-"""Interface of the verifiers (V1 to V4 and a site's own), and steps to run them.
+"""Interface of the verifiers, which check a classification, and their steps.
 
 Any exception of a verifier becomes the BLOCKER ``{AGENT}-AGENT-FAILED``, because a failed check does not mean "no
 issues". :class:`MergedVerifier` asks the questions of V2, V3 and V4 in one call; ``--profile lean`` uses it.
@@ -76,7 +76,7 @@ def find_offline_issues(verifier: Verifier, questions: Iterable[Question[Any]]) 
 
 
 def run_step_or_build_failure(verifier: Verifier, step: Callable[[], Iterable[T]]) -> tuple[list[T], list[Issue]]:
-    """Run a verifier's step: return its items, or the issue that says why it failed."""
+    """Run a verifier's step: return its results, or an issue if it failed."""
     try:
         return list(step()), []
     except UsageError as error:

@@ -76,7 +76,7 @@ def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str]
 
 
 def render_runs(summaries: Sequence[Mapping[str, Any]], by_day: Sequence[Mapping[str, Any]]) -> Iterator[Printable]:
-    """Render a row per run, and one per day and model."""
+    """Render a row per run, and a row per day and model."""
     if not summaries:
         yield "There is no run yet; begin one with: evalkit run PATH"
         return

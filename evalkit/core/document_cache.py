@@ -36,7 +36,7 @@ def cache_document_text(max_count: int) -> Callable[[Callable[P, R]], Callable[P
 
 
 def forget_document_texts() -> None:
-    """Empty all caches of ``cache_document_text``, and of patterns made of such texts."""
+    """Empty all caches of document texts and of patterns built from them."""
     for clear in _CACHE_CLEARERS:
         clear()
     if "regex" in sys.modules:

@@ -111,7 +111,7 @@ class PackedWords(Sequence[WordPosition]):
 
 
 def compact_page_json_in_place(page_json: dict[str, Any]) -> dict[str, Any]:
-    """Replace words and texts in a page's JSON by compact ones, and return it.
+    """Replace words and texts in a page's JSON by a compact form, and return it.
 
     Called while a bundle's JSON is loaded. Words become ``PackedWords`` and equal texts become one object, so that the
     words of a long document are never in memory as separate lists, and page text, paragraphs and blocks, which mostly
@@ -256,7 +256,7 @@ class Page(StrictRecord):
 
     @property
     def visible_blocks(self) -> tuple[Block, ...]:
-        """Blocks that a person can see, one for each of ``paragraphs``, in that order."""
+        """Blocks that a person can see, in the order of ``paragraphs``."""
         return tuple(block for block in self.blocks if not block.hidden)
 
 

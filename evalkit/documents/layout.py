@@ -246,7 +246,7 @@ def _find_furniture_rows(
 
 
 def mark_stamps(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
-    """Return the blocks of a page, in reading order, with stamps marked as furniture."""
+    """Return a page's blocks in reading order, with stamps marked as page furniture."""
     stamps = find_stamp_line_indices([" ".join(token.text for token in block.tokens) for block in blocks])
     return [replace(block, is_furniture=block.is_furniture or index in stamps) for index, block in enumerate(blocks)]
 

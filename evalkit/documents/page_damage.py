@@ -31,7 +31,7 @@ class MisleadingWord(NamedTuple):
 
 
 def take_warnings() -> str:
-    """Return MuPDF's warnings since the last call, one a line, and forget them."""
+    """Return and clear MuPDF's warnings since the last call, one per line."""
     return str(load_pymupdf().TOOLS.mupdf_warnings())
 
 

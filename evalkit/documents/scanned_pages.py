@@ -122,7 +122,7 @@ class FileOcr:
         return content.copy_with_ocr_layer_hidden if content.ocr_layer else content
 
     def add_recognised_text(self, pages: Sequence[Page]) -> tuple[Page, ...]:
-        """Return the pages, with recognised text added to those that need OCR.
+        """Return the pages; pages that need OCR get the recognised text.
 
         These are pages with status IMAGE and pages noted by ``note_ocr_need_and_hide_layer``.
         """

@@ -1,4 +1,4 @@
-"""Headline figures over all processed documents, estimated from the reviewed ones.
+"""Main accuracy figures over all documents, estimated from the reviewed ones.
 
 Escalated documents are the difficult ones, and all of them are reviewed; of the accepted documents only audits and
 samples are. So the plain mean over reviewed documents does not describe the pipeline; it is reported too, but labelled

@@ -1,4 +1,4 @@
-"""Proposals of a site's own model weights, their promotion and reversal."""
+"""Proposals of a site's own model weights, and their promotion and reversal."""
 
 import hashlib
 import hmac

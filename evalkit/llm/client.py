@@ -78,7 +78,7 @@ def estimate_image_tokens(png: bytes) -> int:
 
 
 class LanguageModel:
-    """A model of a provider, asked with retries and limits; every call is journalled."""
+    """A provider's language model, with retries, limits and a journal of calls."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class LanguageModel:
         return self._provider.name
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
-        """Answer from the journal, or ask the model.
+        """Answer a question from the journal, or ask the model.
 
         The answer's usage is the cost of all calls for it, even if an earlier run paid. StoreError if the journal
         cannot be written: an answer that is not stored is not used. ModelSetupError if the model refuses the key, its name
@@ -169,7 +169,7 @@ class LanguageModel:
             return None
 
     async def probe(self, schema: Mapping[str, Any] = _PROBE_SCHEMA, temperature: float = 0.0) -> ModelCallError | None:
-        """Ask a tiny test question; return the failure that any other question would meet.
+        """Send a short test question; return the failure that questions would meet.
 
         None if the model was reached and took the request, whatever it answers. The answer is counted, not journalled.
         """
@@ -386,7 +386,7 @@ class ParsedAnswer(NamedTuple, Generic[AnswerT]):
 
 
 class PendingQuestion(Generic[AnswerT]):
-    """A question on its way to the model: its prompt, identity, attempts and time."""
+    """A question on its way to the model, with its attempts and deadline."""
 
     def __init__(self, question: Question[AnswerT], model_name: str, base_url: str | None) -> None:
         self.question = question
@@ -413,7 +413,7 @@ class PendingQuestion(Generic[AnswerT]):
         )
 
     def estimate_usage(self) -> Usage:
-        """Estimate the tokens of a call, input on the high side; reasoning is not counted."""
+        """Estimate the tokens of a call, rather too many; reasoning is not counted."""
         sent_text = self.prompt + self.question.system_instruction + json.dumps(dict(self.schema))
         return Usage(
             calls=1,
@@ -441,7 +441,7 @@ class PendingQuestion(Generic[AnswerT]):
         )
 
     def prepare_next_call(self, error: ModelCallError, usage: Usage) -> None:
-        """Let the next call know what was wrong with the last answer."""
+        """Add to the next call what was wrong with the last answer."""
         if error.code in _UNUSABLE_ANSWER_CODES:
             self.answer_fault = error.message
         error.is_transient |= error.code == "LLM-TRUNCATED" and self.max_output_tokens is None

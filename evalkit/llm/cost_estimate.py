@@ -1,4 +1,4 @@
-"""Estimate what language models would cost, without any call."""
+"""Estimate of what language models would cost, without any call."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class _SilentProvider:
 
 
 class EstimatingModel(LanguageModel):
-    """A model that sends nothing: it counts a question's cost and answers offline.
+    """A model that makes no calls: it counts the cost and answers offline.
 
     Answers in the journal cost nothing. Later questions are built from the offline answers.
     """

@@ -47,12 +47,12 @@ def read_credential(environment: Mapping[str, str], variable_name: str) -> str:
 
 
 def create_key_error(reason: str, variable_names: str) -> UsageError:
-    """Create the error that credentials are missing; the remedy names the variables."""
+    """Create the error for missing credentials; the remedy names the variables."""
     return UsageError(reason, code="MODEL-KEY", remedy=f"Set {variable_names}.")
 
 
 def require_confidential_base_url(base_url: str, *, allow_private_network: bool) -> str:
-    """Return a base URL unchanged if data sent to it cannot be read on the way.
+    """Return a base URL if data sent to it is encrypted or stays in the network.
 
     UsageError MODEL-ADDRESS if the URL is invalid, contains credentials, or uses plain http to a server other than this
     computer. ``allow_private_network``: also allow plain http to an IP address in a private network.

@@ -1,4 +1,4 @@
-"""Fingerprint of a result: a hash of everything that determines the result.
+"""Fingerprint of a result: a hash of all inputs, settings and versions.
 
 A document with an unchanged fingerprint is not processed again.
 """

@@ -104,7 +104,7 @@ class ModelSession:
 
     @property
     def has_language_models(self) -> bool:
-        """True if the session uses any language model."""
+        """True if the session uses any language model besides the built-in model."""
         return bool(self._language_models)
 
     @property

@@ -96,7 +96,7 @@ def repair_validated_classification(
     bundle: DocumentBundle,
     vouched_parts: Iterable[ClassificationPart],
 ) -> tuple[ClassificationOutput, list[Repair]]:
-    """Apply the automatic repairs of the open issues to the agent's classification.
+    """Apply the automatic repairs of open issues to the agent's classification.
 
     Return the repaired classification and the repairs. ReviewRefused if there is no classification, or if a part that the
     expert vouches for still breaks a rule of V1 or V2; the error names each violation.
@@ -256,7 +256,7 @@ def compute_page_weighted_mixture(segments: Sequence[Segment]) -> tuple[MixtureE
 def find_rule_violations(
     classification: ClassificationOutput, bundle: DocumentBundle, vouched_parts: Iterable[ClassificationPart]
 ) -> list[Issue]:
-    """List the BLOCKER and MAJOR issues of V1 and V2 that concern the vouched parts."""
+    """List the serious issues of V1 and V2 that concern the confirmed parts."""
     vouched_set = frozenset(vouched_parts)
     issues = [
         *V1SchemaValidator().validate(classification, bundle),

@@ -62,7 +62,7 @@ class ExpertAnswers:
 
     @cached_property
     def judged_issues(self) -> list[JudgedIssue]:
-        """The issues with a verdict, in the order of ``issues``."""
+        """The issues with an expert's verdict, in the order of ``issues``."""
         verdict_by_id = {verdict.issue_id: verdict.verdict for verdict in self.verdicts}
         return [
             JudgedIssue(issue, verdict_by_id[issue.issue_id], self._get_effect(issue))
@@ -100,7 +100,7 @@ class ExpertAnswers:
 
     @property
     def refuted(self) -> tuple[RefutedQuote, ...]:
-        """The struck quotes, in the order of the agent's answer."""
+        """The quotes that the expert struck out, in the order of the agent's answer."""
         quotes = (
             (segment.segment_index, presence.document_type, evidence.snippet)
             for segment in self._agent_segments

@@ -62,7 +62,7 @@ class IssueSummary(StrictRecord):
 
 
 class SMEPacket(StrictRecord):
-    """One case for an expert, stored as ``sme_packets/sme_packet_{case_id}.json``.
+    """One case for an expert, as stored in ``sme_packets/``.
 
     Each kind of case adds its own fields in a subclass.
     """
@@ -255,7 +255,7 @@ def _wrap_labelled_text(label: str, text: str) -> str:
 
 
 def serialise_packet(packet: SMEPacket) -> dict[str, Any]:
-    """Convert a packet to the JSON object that is stored in its file."""
+    """Convert a packet to the JSON object of its file."""
     return packet.model_dump(mode="json")
 
 
@@ -275,7 +275,7 @@ def get_base_case_id(case_id: str) -> str:
 
 
 def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> bool:
-    """Return True if an expert has begun to work on the packet.
+    """Return True if an expert has begun to work on the packet, so it must not change.
 
     No run may rewrite such a packet. This is so if a review was submitted, or if a claim is live at ``now`` (ISO 8601, UTC, to the second).
     """

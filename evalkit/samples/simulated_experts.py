@@ -55,7 +55,7 @@ def simulate_and_submit_reviews(
     left_case_ids: Collection[str] = (),
     on_unlabelled: Callable[[str], object] = lambda _: None,
 ) -> int:
-    """Review the waiting cases of labelled documents; return the number of reviews.
+    """Submit simulated reviews of labelled documents' cases; return their number.
 
     Args:
         output_folder: the output folder of a run.

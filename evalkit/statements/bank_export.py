@@ -1,4 +1,4 @@
-"""Read a bank's own export (CSV or OFX), and compare it with a template's reading.
+"""Comparison of a template's transactions with a bank's CSV or OFX export.
 
 The columns of a CSV file are found by their content; titles decide only between columns that could be either. The reader
 knows nothing of what a template reads, so that the file can check it.
@@ -276,7 +276,7 @@ _SAME_TEXT_PERCENT = 60.0
 
 
 class ExportComparison(NamedTuple):
-    """Rows that the statement's reading and the bank's export share, or not."""
+    """Rows that occur in both the statement and the bank's export, or in one."""
 
     equal: list[tuple[Transaction, ExportedRow]]
     """Rows of equal date and amount."""
@@ -289,7 +289,7 @@ class ExportComparison(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """True if every row was read as the bank has it."""
+        """True if every row agrees with the bank's export."""
         return not (self.differing or self.missing or self.extra)
 
 

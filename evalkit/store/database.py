@@ -421,7 +421,7 @@ def is_sqlite_missing(output_folder: OutputFolder) -> bool:
 
 
 def measure_database_clock_skew(output_folder: OutputFolder) -> float:
-    """Return the seconds by which the database server's clock is ahead; 0 without one.
+    """Return the seconds by which a database server's clock is ahead; 0 for SQLite.
 
     Also 0 if the server does not answer, which ``check_and_describe_database`` tells.
     """

@@ -31,7 +31,7 @@ _CLINICAL_CASE_TYPES = (
 
 
 def create_or_verify_tables(engine: sa.Engine, acquire_lock: Callable[[sa.Connection], object]) -> None:
-    """Create the tables, migrate older ones, or check their version.
+    """Create the tables, migrate older tables, or check their version.
 
     ``acquire_lock`` waits, in the connection's transaction, until no other process creates the tables. StoreError if
     a newer version of evalkit created the database; SQLAlchemyError.

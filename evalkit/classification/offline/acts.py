@@ -1,4 +1,4 @@
-"""Check if a text acts as its document type, or only uses the type's words.
+"""Check if a text is written like its document type, or only uses its words.
 
 The act of a report is to state its own result; the act of a note is to tell of a person who was seen. An order asks
 for a result, a leaflet explains results, a template leaves them blank, a message quotes them, an article or a novel is
@@ -398,7 +398,7 @@ def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) 
 
 
 def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Answer V2's question: find segments whose text has the signs of another type.
+    """Find segments whose text is written like another document type.
 
     Signs alone may mislead (a note can have rows of values), so the claimed type's act must be improbable too.
     """

@@ -73,7 +73,7 @@ _Patterns = tuple[Annotated[re.Pattern[str], BeforeValidator(_compile_pattern)],
 
 
 class CueGroup(StrictRecord):
-    """Entry of the lexicon: words and patterns that show one type, with their weight."""
+    """Entry of the lexicon: words and patterns typical of one type, with a weight."""
 
     id: str
     document_type: DocumentType = Field(alias="type")
@@ -270,7 +270,7 @@ def describe_cue(cue: CueMatch) -> str:
 
 
 def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
-    """Add up the weights of the matches for each type.
+    """Sum the weights of the lexicon matches for each type.
 
     All repeats of a term together add at most its weight again; a group adds at most ``max_page_weight``.
     """
@@ -289,7 +289,7 @@ def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
 
 
 def rewrite_word_start_for_speed(pattern: str) -> str:
-    r"""Rewrite a pattern of ``\b`` and letters as an equal, faster one.
+    r"""Rewrite a regular expression for word starts as an equivalent, faster one.
 
     ``re`` jumps to the next fixed letters, but tries a leading ``\b`` at every character.
 

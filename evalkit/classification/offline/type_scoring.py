@@ -78,7 +78,7 @@ class ScoredPage:
 
     @cached_property
     def term_cues(self) -> tuple[CueMatch, ...]:
-        """Places of learned terms, each with the type that it speaks for most."""
+        """Positions of learned terms, each with the type that it supports most."""
         return tuple(_find_term_cues(self))
 
 
@@ -265,7 +265,7 @@ def extract_terms(text: str, furniture_spans: Sequence[Span] = ()) -> Iterator[T
 
 
 def combine_page_scores(pages: Sequence[ScoredPage]) -> ClassificationScores:
-    """Combine the features of at least one page to the scores of one document."""
+    """Combine the features of several pages into the scores of one document."""
     return _combine_page_scores(*pages)
 
 
@@ -321,7 +321,7 @@ def _smooth_shares(scores: Mapping[DocumentType, float]) -> tuple[float, ...]:
 
 
 def select_term_cues(page: ScoredPage, kind: DocumentType) -> Iterator[CueMatch]:
-    """Return the places of learned terms that speak most for this type."""
+    """Return the positions of learned terms that most support this type."""
     return (cue for cue in page.term_cues if cue.document_type is kind)
 
 

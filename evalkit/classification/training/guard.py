@@ -24,7 +24,7 @@ GUARD_FILE = "guard.json"
 
 
 class GuardErrors(NamedTuple):
-    """Number of validation texts, and of those that are classified wrong."""
+    """Number of validation texts, and how many of them are classified wrong."""
 
     texts: int
     errors: int

@@ -131,7 +131,7 @@ _OCR_CONFUSIONS = dict(
 
 
 class TextVariant(NamedTuple):
-    """Training text, or a variation of one.
+    """A training text, or a variation of a training text.
 
     Variations are parts, the text without labels or line breaks, with OCR errors, or with a quoted report.
     """
