@@ -102,7 +102,7 @@ _own_records: Mapping[str, DocumentTypeRecord] = {}
 
 _cache_clearers: list[Callable[[], None]] = []
 
-#: The types of ``types.toml``, of which the embedded model has learned weights.
+#: The types of ``types.toml``, of which the built-in model has learned weights.
 FIVE_TYPES = tuple(DocumentType)
 
 

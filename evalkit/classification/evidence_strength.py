@@ -145,7 +145,7 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
 def find_weak_evidence_of_other_models(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """Find weak evidence, except quotes that the built-in model would choose.
 
-    The embedded model's quotes are only places where its words match.
+    The built-in model's quotes are only places where its words match.
     """
     findings = list(find_weak_evidence(answer, bundle))
     own_quotes = {

@@ -115,7 +115,7 @@ class RetryOrchestrator:
     ) -> None:
         """Set up the verifiers and the model that they ask.
 
-        ``model`` None: the embedded model. ``lossless_repair``: repair before the first decision. ``profile``: "full" asks
+        ``model`` None: the built-in model. ``lossless_repair``: repair before the first decision. ``profile``: "full" asks
         one question each for V2, V3 and V4, "lean" one for all three. ``window_characters``: maximum size of the part of a
         document that one question is about; None: the whole document. ``own_verifiers``: a site's verifiers, which run after
         V4. ``include_rule_findings`` False: only models answer the verifiers' questions, so that mutation testing can measure
@@ -164,7 +164,7 @@ class RetryOrchestrator:
             prior_issues += issue_numbering.assign_ids(answer_issues)
             if answer is None:
                 return self._build_outcome(None, prior_issues, (), question_cache)
-            # the second reading is by the embedded model, so its own answer gets none
+            # the second reading is by the built-in model, so its own answer gets none
             is_embedded_answer = supplied is None and isinstance(self._model, EmbeddedModel)
             weights = load_embedded_weights()
             v2 = (

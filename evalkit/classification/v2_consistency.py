@@ -97,7 +97,7 @@ class V2ConsistencyChecker(ShippedVerifier):
     ) -> None:
         """Set the expected patients, the second reader and the minimum confidence.
 
-        ``second_reader``: weights of the second reading; None for answers of the embedded model, which would only be read by
+        ``second_reader``: weights of the second reading; None for answers of the built-in model, which would only be read by
         itself. ``min_confidence``: confidence in a PRIMARY type below which V2-UNSURE is raised.
         """
         self._patient_expectation = patient_expectation

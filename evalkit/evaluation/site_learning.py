@@ -111,7 +111,7 @@ def propose_site_weights(
 async def _decide_files(
     files: Sequence[AnsweredFile], weights: EmbeddedModelWeights, settings: Settings
 ) -> list[FileOutcome]:
-    """Decide files by the embedded model alone, whatever model the site uses."""
+    """Decide files by the built-in model alone, whatever model the site uses."""
     settings = settings.model_copy(update={"models": type(settings.models)()})
     outcomes = []
     with use_site_weights(weights):

@@ -158,7 +158,7 @@ class ReliabilityLoop:
         """Set the stop conditions and the agents.
 
         ``config``: default: the profile ``batch``. ``model``: asked by the extractor and the evaluator, unless they are
-        given; default: the embedded model.
+        given; default: the built-in model.
         """
         self.config = config or LOOP_PROFILES["batch"]
         default_model = model or EmbeddedModel()

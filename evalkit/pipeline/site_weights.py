@@ -1,4 +1,4 @@
-"""A site's own weights of the embedded model: proposals and promotions.
+"""A site's own weights of the built-in model: proposals and promotions.
 
 ``site_weights/0001.json`` … are proposals, created exclusively and never changed. The log of events says which was
 promoted or reversed, with the SHA-256 of its file.

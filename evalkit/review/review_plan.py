@@ -39,7 +39,7 @@ _PRIOR_JUDGEMENTS = 10
 #: Risk of a boundary of which the answer states no doubt: 26 of 1,601 were wrong on drawn packets (2026-11-27).
 _UNSTATED_BOUNDARY_RISK = 0.016
 #: Intercept and slope by which the logit of the risk of a type follows from the stated one, by the model of the answer. The
-#: embedded model is surer than it says, on drawn packets of sources that it had not seen; others are taken at their word
+#: built-in model is surer than it says, on drawn packets of sources that it had not seen; others are taken at their word
 #: until experts have judged their types.
 _SHIPPED_CALIBRATIONS = {"embedded": (0.0, 2.3)}
 _NO_CALIBRATION = (0.0, 1.0)

@@ -1,7 +1,7 @@
 """Questions about a template to models that review, arbitrate or build it.
 
 Specification 004, "Review Protocol". A model's issues are added to the issues that the program measured; a model cannot
-remove a measured issue. The embedded model adds none.
+remove a measured issue. The built-in model adds none.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ for a result, a leaflet explains results, a template leaves them blank, a messag
 about another person: they perform no act. Contract rulings 20 (b), 34 and 37.
 
 The features are the rows of ``act_features.toml``, function words and patterns that show a text's register (none is a
-title, a vendor or a word of the embedded model's lexicon), and the signs of ``second_opinion_types``. The weights are
-learned by ``tests/benchmarks/act_learning.py``; nothing of the embedded model is used, so that the two can contradict
+title, a vendor or a word of the built-in model's lexicon), and the signs of ``second_opinion_types``. The weights are
+learned by ``tests/benchmarks/act_learning.py``; nothing of the built-in model is used, so that the two can contradict
 each other.
 """
 

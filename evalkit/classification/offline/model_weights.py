@@ -1,4 +1,4 @@
-"""Learned weights of the embedded model: ``weights.json``, checked on loading.
+"""Learned weights of the built-in model: ``weights.json``, checked on loading.
 
 Terms are words and pairs of words that several groups of training records share, letters only, never names. Each term
 has a weight for each type. The lexicon's features have four weights that are the same for all types, so that a type

@@ -163,7 +163,7 @@ def is_uninformative(reading: LexiconReading) -> bool:
 def _find_readability_change_indices(pages: Sequence[ScoredPage]) -> set[int]:
     """Return the indices of pages where readable text changes to unreadable or back.
 
-    Text that the embedded model cannot read, such as another language, must not get the type of its neighbours.
+    Text that the built-in model cannot read, such as another language, must not get the type of its neighbours.
     """
     readings = [page.lexicon_reading for page in pages]
     has_much_to_say = [

@@ -269,7 +269,7 @@ def combine_page_scores(pages: Sequence[ScoredPage]) -> ClassificationScores:
     return _combine_page_scores(*pages)
 
 
-@cache_by_identity  # the second reading and the embedded model often divide the pages alike
+@cache_by_identity  # the second reading and the built-in model often divide the pages alike
 def _combine_page_scores(*pages: ScoredPage) -> ClassificationScores:
     lexicon_scores, features = compute_lexicon_features([page.lexicon_reading for page in pages])
     page_terms = dict.fromkeys(term for page in pages for term in page.terms)

@@ -1,4 +1,4 @@
-"""Command that learns the embedded model's ``weights.json`` from labelled texts.
+"""Command that learns the built-in model's ``weights.json`` from labelled texts.
 
     python -m evalkit.classification.training PATH… --to weights.json
 

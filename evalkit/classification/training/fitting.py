@@ -1,4 +1,4 @@
-"""Training set, fitting and calibration of the embedded model; ``weights.json``."""
+"""Training set, fitting and calibration of the built-in model; ``weights.json``."""
 
 import hashlib
 import json
@@ -618,7 +618,7 @@ def compute_probabilities(type_sums: FloatArray, temperature: float) -> FloatArr
 def train_model_with_held_out_sums(
     examples: Sequence[LabelledText], transition_weights: Mapping[str, float]
 ) -> tuple[dict[str, Any], FloatArray, TrainingSet]:
-    """Train the embedded model; return the JSON, held-out sums and training set.
+    """Train the built-in model; return the JSON, held-out sums and training set.
 
     The sums of each variant are computed by weights learned without its fold.
     """

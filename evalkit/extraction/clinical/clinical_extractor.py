@@ -314,7 +314,7 @@ class ClinicalExtractor:
     """Asks a model for the values in a report, and checks them against the pages."""
 
     def __init__(self, model: Model | None = None, *, window_characters: int | None = None) -> None:
-        """Set the model to ask; default: the embedded model.
+        """Set the model to ask; default: the built-in model.
 
         ``window_characters``: most characters of the report in one question; None: the whole report.
         """
