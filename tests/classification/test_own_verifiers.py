@@ -164,19 +164,19 @@ ISSUE = "Issue.create('ACME', 'ACME-DOSE', IssueSeverity.MINOR, 'A dose.'"
         ("return [5]", "the verifier returned an object that is not an Issue"),
         (
             "return [Issue.create('V2', 'V2-OVERLAP', IssueSeverity.BLOCKER, 'not mine')]",
-            "only raise issues of agent ACME",
+            "must have the agent ACME",
         ),
         (
             "return [Issue.create('ACME', 'V2-OVERLAP', IssueSeverity.MINOR, 'not mine')]",
-            "only raise issues of agent ACME",
+            "must have the agent ACME",
         ),
         (
             "return [Issue.create('ACME', 'ACME-John Doe', IssueSeverity.MINOR, 'words')]",
-            "only raise issues of agent ACME",
+            "must have the agent ACME",
         ),
         (
             "return [Issue.create('ACME', 'ACME-DB-AGENT-FAILED', IssueSeverity.MINOR, 'db')]",
-            "the verifier may not raise ACME-DB-AGENT-FAILED",
+            "the verifier must not use the code ACME-DB-AGENT-FAILED",
         ),
         (f"return [{ISSUE}, boxes=((1, float('nan'), 0, 1, 1),))]", "ValueError was raised"),
         (f"return [{ISSUE}, quote='\\ud800')]", "Error was raised"),
@@ -304,7 +304,7 @@ def test_a_file_of_the_current_folder_is_not_run(
 def test_an_editable_install_is_refused(install_verifier: Install, tmp_path: Path) -> None:
     root = install_verifier(WELL_BEHAVED)
     (root / "acme_rules-1.2.dist-info" / "RECORD").write_text("acme_rules-1.2.dist-info/METADATA,,\n")
-    with pytest.raises(UsageError, match="editable installs are not used"):
+    with pytest.raises(UsageError, match="editable installs are not allowed"):
         load_own_verifiers(["doses"], 5)
 
 

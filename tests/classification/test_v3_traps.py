@@ -404,7 +404,7 @@ def test_a_new_vendor_is_a_row() -> None:
         ('fires = ["BioReference"]', "fires = []", "fires"),
         ('date = "2026-10-01"', 'date = "last week"', "date"),
         ('owner = "security"', 'owner = ""', "owner"),
-        ("{page} says {found}", "{page} says {what}", r"\(sesame\) → message: what cannot be filled in"),
+        ("{page} says {found}", "{page} says {what}", r"\(sesame\) → message: what is no known placeholder"),
         (
             "{page} says {found}",
             "{page} says {found:d}",

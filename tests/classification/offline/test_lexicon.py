@@ -75,7 +75,7 @@ def test_shipped_lexicon_speaks_of_all_types_and_zones() -> None:
         ("group", {"patterns": ["(open"]}, "patterns → 0: the pattern '(open' is not a valid regular expression"),
         ("group", {"patterns": ["x*"]}, "patterns → 0: the pattern 'x*' matches empty text"),
         ("group", {"symbols": ["TWO WORDS"]}, "symbols → 0: String should match pattern"),
-        ("group", {"phrases": [], "patterns": [], "symbols": []}, "neither phrases nor symbols nor patterns"),
+        ("group", {"phrases": [], "patterns": [], "symbols": []}, "has no phrases, symbols or patterns"),
         ("group", {"wieght": 2}, "wieght: Extra inputs are not permitted"),
         ("group", {"weight": None}, "weight: Field required"),
         ("start", {"where": "middle"}, "where: Input should be 'top'"),
