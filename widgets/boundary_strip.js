@@ -94,9 +94,7 @@ const boundaryStrip = ({ model, send, picture, missing, isBox, outlines, tellSee
           el("button", { onclick: leave }, "Whole page", kbd("Esc")), el("span", { class: "ek-grow" }), waiting,
           doubt.is_disputed && !doubt.is_decided ? el("b", { class: "ek-seam-must", text: "Decide this" }) : null,
           el("span", { class: "ek-muted", text: `${list.indexOf(doubt) + 1} of ${list.length} · ${list.filter((one) => one.is_decided).length} decided` })),
-        doubt.facts.length ? el("table", {}, el("thead", {}, el("tr", {}, el("th", {}), el("th", { text: `page ${doubt.page - 1}` }), el("th", { text: `page ${doubt.page}` }))),
-          el("tbody", {}, doubt.facts.map((fact) => el("tr", { class: fact.is_other_patient ? "ek-seam-other" : fact.differs ? "ek-seam-unlike" : "" },
-            el("th", { scope: "row", text: fact.name }), fact.values.map((value) => el("td", { dir: "auto", text: value || "–" })))))) : null),
+        factTable([doubt.page - 1, doubt.page], doubt.facts)),
       edge(doubt, 0),
       el("div", { class: "ek-seam-line", text: `does a document begin on page ${doubt.page}?` }),
       edge(doubt, 1));

@@ -1,6 +1,6 @@
 """Boundary strip: the bottom of one page above the top of the next page."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evalkit.classification.offline.second_opinion_boundaries import find_pagination_marks
@@ -10,8 +10,9 @@ from evalkit.documents.identity.same_person import SamePersonVerdict
 from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.review import BoundaryDoubt, ReviewCase, describe_issue
 
-#: The facts that are compared, in the order on the screen; the first two are a patient's.
-_FACT_WORDS = {"patient": "Name", "date_of_birth": "Date of birth", "mrn": "Record number", "report_date": "Date"}
+#: The facts of a patient that are compared, in the order on the screen.
+_PATIENT_FACTS = {"patient": "Name", "date_of_birth": "Date of birth", "mrn": "Record number"}
+_DOCUMENT_FACTS = {"accession": "Accession number", "report_date": "Date"}
 _EDGE_LINES = 8
 _MAX_LINE_LENGTH = 160
 
@@ -30,7 +31,7 @@ def render_boundary_doubt(case: ReviewCase, doubt: BoundaryDoubt) -> dict[str, A
             f"Does a new document begin on page {doubt.page}? The program's page ranges do not fit together here.",
         ),
         "is_disputed": doubt.is_disputed,
-        "facts": list(_compare_pages(before, page, case.bundle)),
+        "facts": list(compare_page_facts(before, page, case.bundle)),
         # where the words of the page before end and those of this page begin, as fractions of the page's height
         "edges": [
             max((word[5] for word in before.words), default=10_000) / 10_000,
@@ -41,13 +42,25 @@ def render_boundary_doubt(case: ReviewCase, doubt: BoundaryDoubt) -> dict[str, A
     }
 
 
-def _compare_pages(before: Page, page: Page, bundle: DocumentBundle) -> Iterator[dict[str, Any]]:
+def compare_patient_facts(bundle: DocumentBundle, page_numbers: Sequence[int]) -> list[dict[str, Any]]:
+    """Compare the patients of two pages: rows as in ``PagePane.doubts``.
+
+    Empty if ``page_numbers`` is empty.
+    """
+    pages = [bundle.page(number) for number in page_numbers]
+    rows = compare_page_facts(pages[0], pages[1], bundle) if pages else iter(())
+    return [row for row in rows if row["name"] in _PATIENT_FACTS.values()]
+
+
+def compare_page_facts(before: Page, page: Page, bundle: DocumentBundle) -> Iterator[dict[str, Any]]:
+    """Compare what two pages state about patient, date, title and page count."""
     left, right = (get_page_patient_identity(compared) for compared in (before, page))
     is_other_patient = bool(left and right) and (
         compare_page_patients(left, right).relation is SamePersonVerdict.DIFFERENT  # type: ignore[arg-type]
     )
     facts: list[tuple[str, _StatedFact, _StatedFact]] = [
-        (words, _find_identifier(before, kind), _find_identifier(page, kind)) for kind, words in _FACT_WORDS.items()
+        (words, _find_identifier(before, kind), _find_identifier(page, kind))
+        for kind, words in (_PATIENT_FACTS | _DOCUMENT_FACTS).items()
     ]
     facts += [("Title", _find_title(before), _find_title(page))]
     facts += [("Printed page", _find_count(before, bundle), _find_count(page, bundle))]

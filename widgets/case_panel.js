@@ -16,7 +16,7 @@ function render({ model, el: root }) {
     return el("p", { class: "ek-words" }, piece(text, 0, from, word),
       from < to ? el("mark", { class: `ek-${style}` }, piece(text, from, to, word)) : null, piece(text, to, text.length, word));
   };
-  const passages = (shown) => el("div", { class: "ek-context" },
+  const passages = (shown) => el("div", { class: "ek-context" }, factTable(shown.fact_pages, shown.facts),
     shown.passages.map(({ label, paragraphs }) => [el("p", { class: "ek-muted ek-label", text: label }),
       el("div", { class: "ek-quote ek-window" }, paragraphs.map(paragraph(shown.style)))]),
     shown.hidden ? [el("p", { class: "ek-muted ek-label", text: "Hidden words, which nobody sees on the page" }),

@@ -9,6 +9,7 @@ import traitlets
 from evalkit.classification.schema import ClassificationOutput, PresenceLevel, Segment
 from evalkit.classification.v4_evidence_quality import score_evidence
 from evalkit.core.wording import format_count, format_page_numbers
+from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, PageBox, QuoteVerdict
 from evalkit.review import (
     IssueContext,
@@ -22,6 +23,7 @@ from evalkit.review import (
 from evalkit.review.case import HighlightStyle, count_issues
 from evalkit.review.issue_context import ContextParagraph
 from evalkit.review.kinds.extraction import FOUND_VERDICTS
+from widgets.boundary_strip import compare_patient_facts
 from widgets.screen_widget import CasePanelWidget, read_widget_script, read_widget_style
 
 QUOTE_VERDICT_SENTENCES = {
@@ -315,14 +317,18 @@ def _render_program_claims(packet: SMEPacket) -> list[dict[str, Any]]:
     ]
 
 
-def render_issue_context(context: IssueContext, render_cut_out: Callable[[PageBox], str]) -> dict[str, Any]:
+def render_issue_context(
+    context: IssueContext, bundle: DocumentBundle, render_cut_out: Callable[[PageBox], str]
+) -> dict[str, Any]:
     """Build ``CasePanel.context``: an issue's passages, with match and difference.
 
-    ``render_cut_out`` draws a doubtful word as a data address.
+    ``render_cut_out`` draws a doubtful word as a data address. A question about two pages' patients has what both pages
+    state, as ``facts``.
 
     A passage is ``{label, paragraphs}``. Without a match there is none, but for a boundary: the text on both sides.
     """
     before, after = context.paragraphs_before, context.paragraphs_after
+    fact_pages = _find_compared_pages(context.issue, bundle)
     passages = []
     if context.page_found:
         passages = [(f"Page {context.page_found} says", (*before, *context.paragraphs_matched, *after))]
@@ -336,12 +342,20 @@ def render_issue_context(context: IssueContext, render_cut_out: Callable[[PageBo
             {"label": label, "paragraphs": [_render_paragraph(paragraph) for paragraph in paragraphs]}
             for label, paragraphs in passages
         ],
+        "fact_pages": fact_pages,
+        "facts": compare_patient_facts(bundle, fact_pages),
         "hidden": context.hidden_text,
         "cut_outs": [
             {"readings": list(filter(None, word[:2])), "pictures": list(filter(None, map(render_cut_out, word.boxes)))}
             for word in context.doubtful_words
         ],
     }
+
+
+def _find_compared_pages(issue: Issue, bundle: DocumentBundle) -> list[int]:
+    """Find the two pages whose patients an issue compares; empty if it does not."""
+    pages = [issue.facts.get("other_page"), issue.page]
+    return [page for page in pages if type(page) is int and 1 <= page <= bundle.total_pages] if all(pages) else []
 
 
 def _render_paragraph(paragraph: ContextParagraph) -> dict[str, Any]:

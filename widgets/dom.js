@@ -74,6 +74,12 @@ const verdictButtons = (issueId, said, send, isLocked, { change, keep }) => {
   }, text, kbd(letter));
   return el("div", { class: "ek-verdicts" }, button("confirmed", change, "c"), button("dismissed", keep, "x"));
 };
+// What two pages state, side by side: what differs is boxed, and red if it tells two patients apart.
+const factTable = (pageNumbers, facts) => (facts.length
+  ? el("table", { class: "ek-facts" }, el("thead", {}, el("tr", {}, el("th", {}), pageNumbers.map((page) => el("th", { text: `page ${page}` })))),
+    el("tbody", {}, facts.map((fact) => el("tr", { class: fact.is_other_patient ? "ek-facts-other" : fact.differs ? "ek-facts-unlike" : "" },
+      el("th", { scope: "row", text: fact.name }), fact.values.map((value) => el("td", { dir: "auto", text: value || "–" }))))))
+  : null);
 // How a closed case was decided; what follows beneath is what the program had said.
 const closing = (shown) => (shown && shown.outcome
   ? el("section", { class: "ek-closing", "aria-label": "outcome" }, el("h2", { text: shown.outcome }),

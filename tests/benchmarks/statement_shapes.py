@@ -2,7 +2,7 @@
 
 Run in ``tests``: ``python -m benchmarks.statement_shapes --half open`` (or another of ``HALVES``; ``before`` are the
 shapes of ``statements/drawn.py``), with ``--shape NAME`` for one shape and ``--show`` for what is wrong in each
-statement; the fourth, fifth and sixth halves have four banks of each shape (``--months 4``). A row is right if date,
+statement; the fourth to seventh halves have four banks of each shape (``--months 4``). A row is right if date,
 description, amount, balance and page are; blanks are normalised, of scans they do not count. The template is built from
 a bank's month, reviewed, and then reads that month and the next one. ``sound`` statements are those in which the page
 proves all signs and dates; where it does not, a person must be asked: there the rows are counted again with the better
@@ -57,7 +57,7 @@ from evalkit.statements.template_review_loop import TemplateReviewLoop, Template
 CACHE = ROOT / ".bench" / "statement_shapes"
 HALVES = (
     "open", "sealed", "third_open", "third_sealed", "fourth_open", "fourth_sealed", "fifth_open", "fifth_sealed",
-    "sixth_open", "sixth_sealed", "before",
+    "sixth_open", "sixth_sealed", "seventh_open", "seventh_sealed", "before",
 )  # fmt: skip
 _SECONDS_PER_PAGE = 60
 _LONGER_WORD = re.compile(r"[^\W\d_]{4,}")

@@ -86,7 +86,8 @@ class ClassificationController(CaseController):
 
     @override
     def open_target(self, target_id: str) -> None:
-        self.panel.context = render_issue_context(self.case.get_issue_context(target_id), self.screen.render_cut_out)
+        context = self.case.get_issue_context(target_id)
+        self.panel.context = render_issue_context(context, self.case.bundle, self.screen.render_cut_out)
 
     @override
     def build_ribbon_segments(self) -> list[dict[str, Any]]:

@@ -62,6 +62,9 @@ def test_foreign_page_is_separated_by_keyboard(
         "Is page 3 about the same patient as page 1? The name, birth date and record number differ."
         in card.inner_text()
     )
+    assert card.locator(".ek-facts thead").inner_text().split() == ["page", "1", "page", "3"]
+    rows = card.locator(".ek-facts-other td").all_inner_texts()
+    assert rows == ["MARSH, HELEN", "OKORO, DANIEL", "04/12/1951", "11/30/1978"]
     screen.page.wait_for_selector('.ek-pane[data-page="3"] .ek-strip-other')
     screen.page.wait_for_selector('.ek-pane[data-painted$=":3"]')
     screen.shot(shots, f"patients-case-{width}")
