@@ -46,8 +46,7 @@ def parse_stored_record(
 ) -> StoredModel:
     """Validate a file's JSON as a record; StoreError with ``remedy`` if it is invalid.
 
-    If it contains a document type that the types file does not define, the error says so, but not which: in a damaged file the name may be a
-    patient's.
+    The error of an unknown document type does not name the type: in a damaged file the name may be a patient's.
     """
     try:
         return record_type.model_validate(stored_json)
