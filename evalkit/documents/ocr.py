@@ -236,7 +236,7 @@ def _prepare_grey_image(image: Image.Image) -> tuple[Image.Image, float]:
         image.load()
     except (OSError, SyntaxError, ValueError):  # PIL raises SyntaxError for a broken PNG
         raise DocumentError(
-            "the picture of a page is broken", code="OCR-IMAGE", remedy="Scan or export the document again."
+            "the image of a page is damaged", code="OCR-IMAGE", remedy="Scan or export the document again."
         ) from None
     if image.has_transparency_data:
         white_background = Image.new("RGBA", image.size, "white")
@@ -356,7 +356,7 @@ def _run_command(command: list[str], stdin_bytes: bytes, time_limit_seconds: flo
         raise DocumentError(
             "text recognition (OCR) of a page exceeded its time limit",
             code="OCR-TIMEOUT",
-            remedy="Scan it again, straight and clean, at 200 to 300 dpi; or allow more seconds.",
+            remedy="Scan the page again, straight and clean, at 200 to 300 dpi; or raise the setting ocr_seconds.",
         )
     if process.returncode:
         raise _build_engine_failed_error("tesseract")

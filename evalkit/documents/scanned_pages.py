@@ -255,7 +255,7 @@ class FileOcr:
             return error
         if reading is None and self._warnings_by_page[page_num]:  # MuPDF draws a broken image as nothing
             return DocumentError(
-                "a picture on the page is broken", code="OCR-IMAGE", remedy="Scan or export the document again."
+                "an image on the page is damaged", code="OCR-IMAGE", remedy="Scan or export the document again."
             )
         return RecognisedPage.from_ocr_result(reading, page_rect.width, page_rect.height) if reading else None
 
