@@ -375,7 +375,7 @@ class Told:
 
 
 LATE = DocumentError(
-    "text recognition (OCR) of a page exceeded its time limit", code="OCR-TIMEOUT", remedy="Scan it again."
+    "text recognition (OCR) of a page exceeded its time limit", code="OCR-TIMEOUT", remedy="Scan the page again."
 )
 
 
