@@ -217,7 +217,7 @@ def read_types_file(path: str) -> bytes:
     try:
         return read_regular_file(path, _MAX_FILE_BYTES)
     except OSError as error:
-        problem = f"it cannot be read: {error.strerror}"
+        problem = f"the file cannot be read: {error.strerror}"
         raise _build_file_error(path, problem, "Correct the setting types_file") from error
 
 
@@ -235,10 +235,10 @@ def parse_own_types(content: bytes, path: str) -> dict[str, DocumentTypeRecord]:
     try:
         table = tomllib.loads(content.decode())
     except UnicodeDecodeError as error:
-        raise _build_file_error(path, "it is not UTF-8 text", "Save the file as UTF-8") from error
+        raise _build_file_error(path, "the file is not UTF-8 text", "Save the file as UTF-8") from error
     except (ValueError, RecursionError) as error:  # the message of a syntax error names line and column
         raise _build_file_error(
-            path, f"it is not valid TOML: {_escape(str(error))}", "Correct the line that the message names"
+            path, f"the file is not valid TOML: {_escape(str(error))}", "Correct the line that the message names"
         ) from error
     table.pop("version", None)  # a copy of types.toml has one; the file's hash is what counts
     if not 1 <= len(table) <= MAX_OWN_TYPES:

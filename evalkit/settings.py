@@ -500,7 +500,7 @@ class Settings(BaseSettings):
             raise UsageError(
                 f"evalkit.toml or an EVALKIT_… variable cannot be read: {error}",
                 code="SETTINGS",
-                remedy="Correct its syntax; `evalkit docs settings` lists every setting.",
+                remedy="Correct the syntax; `evalkit docs settings` lists every setting.",
             ) from error
         if settings.types_file is not None:
             use_own_types(load_own_types(settings.types_file))
@@ -565,7 +565,7 @@ def read_patient_salt() -> str | None:
         raise UsageError(
             f"{PATIENT_SALT_VARIABLE} has fewer than {_MIN_SALT_LENGTH} characters",
             code="PATIENT-SALT",
-            remedy="Set it to a random text, for example the output of `openssl rand -hex 32`.",
+            remedy="Set the variable to a random text, for example the output of `openssl rand -hex 32`.",
         )
     return salt or None
 

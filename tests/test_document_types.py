@@ -166,8 +166,8 @@ ENTRY = {"presence_level": "PRIMARY", "confidence": 1.0, "overall_share": 1.0}
         (row("7 days"), "begins with a letter"),
         ("Dental = 3\n", "Dental: Input should be"),
         ("[[Dental]]\ndefinition = 'x'\n", "Dental: Input should be"),
-        ("[Dental\n", "it is not valid TOML: .*line 1"),
-        ("[" * 100_000, "it is not valid TOML"),
+        ("[Dental\n", "the file is not valid TOML: .*line 1"),
+        ("[" * 100_000, "the file is not valid TOML"),
     ],
 )
 def test_bad_types_file_error_names_file_row_and_remedy(text: str, named: str, tmp_path: Path) -> None:

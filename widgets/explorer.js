@@ -162,7 +162,7 @@ function render({ model, el: root }) {
       ? el("ul", { class: "ek-differences" }, shown.differences.map((one) => el("li", {}, el("button", {
         "aria-pressed": shown.page === one.page, "data-focus": `difference-${one.page}`, text: one.sentence, onclick: () => send("page", { page: one.page }),
       }))))
-      : el("p", { class: "ek-muted", text: "Nothing in what is compared here." }),
+      : el("p", { class: "ek-muted", text: "The compared answers do not differ here." }),
     el("h3", { text: `Highlighted on page ${shown.page}` }),
     shown.captions.length
       ? el("ul", { class: "ek-captions" }, shown.captions.map((one) => el("li", { class: `ek-caption-${one.style}` }, el("span", { class: "ek-words", text: one.text }))))

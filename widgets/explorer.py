@@ -50,7 +50,7 @@ class ExplorerPanel(PressCounter):
     _esm = read_widget_script("explorer")
     _css = read_widget_style("explorer", include_theme=True)
 
-    answer = traitlets.Dict(help="What is shown for the filters, see ``StudyExplorer.answer``.")
+    answer = traitlets.Dict(help="The data shown for the current filters, see ``StudyExplorer.answer``.")
     filters = traitlets.Dict(help="The filters, all of which a listed document matches: property → value.")
     comparison = traitlets.Unicode(
         "program", help="What the matrix compares: ``program`` or ``production`` with the truth, or ``both``."

@@ -83,7 +83,8 @@ class TopBar(TypesWidget):
     notice = traitlets.Unicode(help="A sentence about the last decision that was saved.")
     can_log_out = traitlets.Bool(default_value=False, help="True if the reviewer has logged in and can log out.")
     guidelines = traitlets.List(
-        trait=traitlets.Dict(), help="The house's guidelines as blocks ``{kind, lines}``, see ``read_guidelines``."
+        trait=traitlets.Dict(),
+        help="The organisation's guidelines as blocks ``{kind, lines}``, see ``read_guidelines``.",
     )
 
 

@@ -272,10 +272,10 @@ def load_own_verifiers(entry_point_names: Sequence[str], time_limit_seconds: flo
         if not isinstance(agent, str) or not _AGENT_PATTERN.fullmatch(agent) or agent in _TAKEN_AGENTS:
             raise _build_entry_point_error(
                 name,
-                "its agent must be 2 to 16 capitals and digits, beginning with a capital, and no name of evalkit's own agents, such as V1",
+                "its `agent` must be 2 to 16 capital letters and digits, begin with a letter, and differ from evalkit's own verifiers, such as V1",
             )
         if description["missing_methods"]:
-            raise _build_entry_point_error(name, f"it lacks the method {description['missing_methods'][0]}")
+            raise _build_entry_point_error(name, f"the verifier has no method {description['missing_methods'][0]}")
         if any(verifier.agent == agent for verifier in verifiers):
             raise _build_entry_point_error(name, f"another verifier in evalkit.toml has the same `agent`, {agent}")
         verifiers.append(OwnVerifier(agent, code, time_limit_seconds))

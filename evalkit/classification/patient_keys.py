@@ -95,7 +95,7 @@ def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
         raise UsageError(
             f"{PATIENT_SALT_VARIABLE} is missing or is not the salt of the patient keys in {output_folder.root}",
             code="PATIENT-SALT",
-            remedy=f"Set {PATIENT_SALT_VARIABLE} to the first run's value; unset it if {PATIENT_SALT_FILE} contains a salt.",
+            remedy=f"Set {PATIENT_SALT_VARIABLE} to the first run's value; unset it if the file {PATIENT_SALT_FILE} contains a salt.",
         )
     return salt.encode()
 

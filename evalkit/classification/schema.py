@@ -132,7 +132,9 @@ class ClassificationOutput(_AnswerModel):
         try:
             self.model_dump_json()
         except ValueError:
-            raise ValueError("it contains characters that JSON cannot represent, or is nested too deeply") from None
+            raise ValueError(
+                "the answer contains characters that JSON cannot represent, or is nested too deeply"
+            ) from None
         return self
 
     @property

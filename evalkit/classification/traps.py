@@ -127,7 +127,7 @@ def _check_pattern(pattern: str) -> str:
     try:
         expression = compile_case_insensitive(pattern)
     except (regex.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"not a regular expression: {error}") from error
+        raise ValueError(f"the pattern is not a valid regular expression: {error}") from error
     if any(not match.group() for text in ("", "Ab 1.\n") for match in expression.finditer(text)):
         raise ValueError("the pattern matches empty text; add at least one required letter")
     return pattern

@@ -96,7 +96,7 @@ def export(
     output: Annotated[str | None, create_output_option("Folder or bucket whose records are exported")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Export who decided, opened or purged what.
+    """Export decisions, views and purges by person.
 
     Each event has its time, person, outcome, versions and duration.
 

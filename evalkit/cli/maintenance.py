@@ -78,7 +78,7 @@ def doctor(
 
 def docs(
     page: Annotated[
-        str | None, typer.Argument(metavar="PAGE", help="Name of the page; without it, list all pages.")
+        str | None, typer.Argument(metavar="PAGE", help="Name of the documentation page; default: list all pages.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -132,7 +132,7 @@ _SCHEMA_MODELS = {
 
 def schema(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Kind of file; without it, list the kinds.")
+        str | None, typer.Argument(metavar="[NAME]", help="Kind of file, such as packet; default: list all kinds.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

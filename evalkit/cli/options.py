@@ -47,7 +47,7 @@ ExecutorOption = Annotated[
         show_default="local",
     ),
 ]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Process documents again that an earlier run has finished.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Also process documents that an earlier run has finished.")]
 EvenPurgedOption = Annotated[
     bool, typer.Option("--even-purged", help="Process documents even if `evalkit purge` deleted them before.")
 ]

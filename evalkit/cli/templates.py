@@ -86,7 +86,10 @@ def build_template(
     else:
         target = str(to)
         write_private_file(
-            render_template_toml(proposed.template), to, error_code="TEMPLATE", remedy="Give another file with --to."
+            render_template_toml(proposed.template),
+            to,
+            error_code="TEMPLATE",
+            remedy="Name another output file with --to.",
         )
     if as_json:
         print_json(

@@ -66,7 +66,7 @@ def unpack_picture(picture: Image.Image) -> bool:
             ImageFile.LOAD_TRUNCATED_IMAGES = False
         low, high = picture.convert("L").getextrema()
         if low == high:
-            raise OSError("no pixels") from None
+            raise OSError("the picture has no pixels") from None
         last_row = (picture.convert("L").getbbox() or picture.getbbox() or (0, 0, 0, 0))[3]
         if picture.mode in ("1", "L", "RGB"):
             picture.paste("white", (0, last_row, *picture.size))

@@ -32,7 +32,7 @@ def read_source_file(path: Path) -> bytes:
         raise DocumentError(
             f"the mail {path.parent.name} has no attachment {path.name}",
             code="READER-UNREADABLE",
-            remedy="Check that the mail is complete, then run it again.",
+            remedy="Check that the mail is complete, then run the mail again.",
         )
     return content
 

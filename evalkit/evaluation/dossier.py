@@ -85,7 +85,7 @@ _LEARNING_TEXT = (
     "What the program learned from this site's reviews. A newly learned model replaces the one in force only by an analyst's "
     "command, after it was compared with it on later documents. Without such an event, the model is the one that was delivered."
 )
-_REMEDY = "Compare it with the paper copy or with the file that was handed over, or make a new dossier."
+_REMEDY = "Compare the dossier with its paper copy or with the file that was handed over, or write a new dossier."
 
 
 class DossierBasis(StrictRecord):
@@ -133,7 +133,7 @@ def write_dossier(
     report = build_dossier(PastOutputFolder(output_folder, digests, hasher), basis)
     basis = basis.model_copy(update={"sections": convert_report_to_json(report)["sections"]})
     html = render_dossier(report, basis)
-    write_private_file(html, html_path, error_code="DOSSIER", remedy="Give another file with --to.")
+    write_private_file(html, html_path, error_code="DOSSIER", remedy="Name another output file with --to.")
     with hold_case_write_lock(output_folder):
         append_event(
             output_folder,

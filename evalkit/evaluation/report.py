@@ -173,7 +173,7 @@ class EvaluationReport:
         template = load_template_environment().get_template("report.html.j2")
         html = template.render(report=self, version=version("evalkit"))
         # File names in the report may contain patients' names.
-        write_private_file(html, html_path, error_code="REPORT", remedy="Give another file with --to.")
+        write_private_file(html, html_path, error_code="REPORT", remedy="Name another output file with --to.")
 
     def _repr_html_(self) -> str:
         estimates = [

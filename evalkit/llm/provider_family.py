@@ -73,7 +73,7 @@ def require_confidential_base_url(base_url: str, *, allow_private_network: bool)
         raise UsageError(
             "the base URL of the model is not valid, or contains a user name, password or query",
             code="MODEL-ADDRESS",
-            remedy="Write it as https://HOST/PATH; keys belong in the environment.",
+            remedy="Write the base URL as https://HOST/PATH; put keys into environment variables.",
         )
     if url_parts.scheme == "http" and not is_local_host(host, allow_private_network=allow_private_network):
         allowed_hosts = (

@@ -116,7 +116,7 @@ def read_patient_roster(path: Path) -> PatientRoster:
             )
         row_number_by_key.setdefault(key, row_number)
     if not row_by_key:
-        raise _ROSTER.create_error(path, "it has no rows")
+        raise _ROSTER.create_error(path, "the table has no rows")
     return PatientRoster(SuppliedLabels(row_by_key), row_number_by_key, path)
 
 

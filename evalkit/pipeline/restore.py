@@ -133,7 +133,7 @@ def _parse_target(output: Path | str) -> Path:
         raise UsageError(
             f"a backup is restored to a folder on this machine, not to {root}",
             code="OUTPUT-REMOTE",
-            remedy="Restore it to a folder, run `evalkit move-database`, and copy the files into the bucket.",
+            remedy="Restore the backup to a folder, run `evalkit move-database`, and copy the files into the bucket.",
         )
     if root.is_symlink() or root.is_file() or root.is_mount() or (root.is_dir() and any(root.iterdir())):
         raise UsageError(

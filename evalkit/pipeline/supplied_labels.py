@@ -131,7 +131,7 @@ def _read_labels(path: Path, table_kind: TableKind) -> SuppliedLabels:
         if label_by_key.setdefault(key, label) != label:
             raise table_kind.create_error(path, f"row {row_number} contradicts an earlier row about {key}")
     if not label_by_key:
-        raise table_kind.create_error(path, "it has no rows")
+        raise table_kind.create_error(path, "the table has no rows")
     return SuppliedLabels(label_by_key)
 
 
@@ -147,7 +147,7 @@ def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, 
         rows = json.loads(text, object_pairs_hook=build_dict_without_duplicate_keys) if is_json else list(csv_reader)
         encode_canonical_json(rows)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
-        raise table_kind.create_error(path, f"it cannot be read ({_describe_error(error)})") from (
+        raise table_kind.create_error(path, f"the file cannot be read ({_describe_error(error)})") from (
             None if table_kind.is_confidential else error
         )
     repeated_columns = [name for name, count in Counter(csv_reader.fieldnames).items() if name.strip() and count > 1]
@@ -155,7 +155,7 @@ def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, 
         shown_columns = "(not shown)" if table_kind.is_confidential else ", ".join(repeated_columns)
         raise table_kind.create_error(path, f"several columns have the same name: {shown_columns}")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise table_kind.create_error(path, "it is not a list of rows")
+        raise table_kind.create_error(path, "the file is not a list of rows")
     for row_number, row in enumerate(rows, 1):
         if not is_json and any(map(str.strip, row.get(_OVERFLOW_KEY, ()))):  # a trailing comma only adds an empty cell
             raise table_kind.create_error(path, f"row {row_number} has more cells than there are columns")

@@ -161,7 +161,9 @@ def check_entry_name(name: str, known_names: Iterable[str]) -> str:
     """
     entry_name = clean_text(name.replace(".", " "))[:_MAX_ENTRY_NAME_LENGTH].strip()
     if not entry_name:
-        raise _build_invalid_field_error("the entry has no name", "Type its name, a colon, and its value: HER2: 3+")
+        raise _build_invalid_field_error(
+            "the entry has no name", "Type the entry's name, a colon, and the value: HER2: 3+"
+        )
     if entry_name.casefold() in map(str.casefold, known_names):
         raise _build_invalid_field_error(
             "there is already an entry of this name", "Change the existing entry, or type another name."

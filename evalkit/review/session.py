@@ -320,7 +320,7 @@ class ReviewSession:
             raise ReviewRefused(
                 f"case {case_id:s} is not among the cases that you finished last",
                 code="REVIEW-NOT-RECENT",
-                remedy="Reopen it with a reason: SMEReviewHelper.reopen(case_id, reason).",
+                remedy="Reopen the case with a reason: SMEReviewHelper.reopen(case_id, reason).",
             )
         opinions = CaseOpinions.read(self._output_folder, case_id)
         revision, review = opinions.numbered_reviews_by_case_id[case_id][-1]

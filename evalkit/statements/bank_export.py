@@ -74,7 +74,7 @@ def read_bank_export(path: Path) -> list[ExportedRow]:
     try:
         content = read_regular_file(path, _MAX_BYTES)
     except OSError as error:
-        raise _build_error(path, f"it cannot be read ({error.strerror})") from error
+        raise _build_error(path, f"the file cannot be read ({error.strerror})") from error
     text = _decode(content)
     rows = list(_read_ofx_rows(text)) if _OFX_ROW.search(text) else _read_csv_rows(path, text)
     if not rows:
@@ -143,7 +143,7 @@ def _split_columns(path: Path, text: str) -> list[_Column]:
         best = max(best, (len(table) * min(width, 4), table), key=lambda candidate: candidate[0])
     table = best[1]
     if len(table) < 2:
-        raise _build_error(path, "it is no table with a title above each column")
+        raise _build_error(path, "the file is not a table with a title above each column")
     header_rows = [row for row in table if not any(_is_number(cell) for cell in row)][:1] or [[""] * len(table[0])]
     body = [row for row in table if row != header_rows[0]]
     return [_Column(title, tuple(row[position] for row in body)) for position, title in enumerate(header_rows[0])]
@@ -265,7 +265,7 @@ def _find_direction(cell: str) -> int | None:
 
 def _build_error(path: Path, reason: str) -> UsageError:
     return UsageError(
-        f"{path.name} cannot be compared: {reason}",
+        f"the bank's file {path.name} cannot be compared: {reason}",
         code="TEMPLATE-CHECK",
         remedy="Give the CSV or OFX file of the same month that the bank's website offers, unchanged.",
     )

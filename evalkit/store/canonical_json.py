@@ -34,7 +34,7 @@ def build_dict_without_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str,
     """
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise DuplicateKeyError("a key occurs twice")
+        raise DuplicateKeyError("a key occurs twice in a JSON object")
     return fields
 
 

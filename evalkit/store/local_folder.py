@@ -131,7 +131,7 @@ class LocalOutputFolder(OutputFolder):
             raise StoreError(
                 f"{name} is not one of evalkit's files: {error.strerror}",
                 code="STORE-TORN",
-                remedy="Move it out of the output folder, and restore the file of this name from a backup.",
+                remedy="Move this item out of the output folder, and restore the file of this name from a backup.",
             ) from error
         except OSError as error:
             raise _build_store_error(self.root, name, error) from error

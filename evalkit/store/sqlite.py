@@ -154,7 +154,9 @@ def _is_regular_file(path: Path) -> bool:
     except FileNotFoundError:
         return False
     if not stat.S_ISREG(mode):
-        raise FileExistsError(errno.EEXIST, "it is a link" if stat.S_ISLNK(mode) else "it is not a regular file")
+        raise FileExistsError(
+            errno.EEXIST, "the file is a link" if stat.S_ISLNK(mode) else "the path is not a regular file"
+        )
     return True
 
 

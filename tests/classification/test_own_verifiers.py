@@ -311,11 +311,11 @@ def test_an_editable_install_is_refused(install_verifier: Install, tmp_path: Pat
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ('agent = "ACME"', 'agent = "V2"', "no name of evalkit's own agents"),
-        ('agent = "ACME"', 'agent = "acme-9"', "no name of evalkit's own agents"),
+        ('agent = "ACME"', 'agent = "V2"', "differ from evalkit's own verifiers"),
+        ('agent = "ACME"', 'agent = "acme-9"', "differ from evalkit's own verifiers"),
         ("def read(self", "def reed(self", "lacks the method read"),
         ("class Verifier:", "raise SystemExit(0)\n    class Verifier:", "SystemExit was raised"),
-        ('agent = "ACME"', 'agent = "VERIFIER"', "no name of evalkit's own agents"),
+        ('agent = "ACME"', 'agent = "VERIFIER"', "differ from evalkit's own verifiers"),
         ("class Verifier:", "class Other:", "AttributeError was raised"),
         ("class Verifier:", "import nowhere\n    class Verifier:", "ModuleNotFoundError was raised"),
     ],

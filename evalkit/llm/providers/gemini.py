@@ -125,7 +125,7 @@ class GeminiProvider:
             raise UsageError(
                 "Vertex AI needs a project and a location, and only one of them is set",
                 code="SETTINGS",
-                remedy="Set both, or neither to use an API key.",
+                remedy="Set both the project and the location, or neither of them to use an API key.",
             )
         self._model_name = model_name
         self._facts = facts or find_model_facts(self.name)

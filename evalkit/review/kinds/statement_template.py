@@ -240,7 +240,7 @@ class TemplateReviewCase(ReviewCase):
             raise NotFound(
                 f"case {self.packet.case_id!r} has no issue, row, line or sum {target_id!r}",
                 code="TEMPLATE-ROW",
-                remedy="Choose one from the lists on screen.",
+                remedy="Choose an item from the lists on screen.",
             )
         if match["what"] == "row":
             row = statement.transactions[index]
