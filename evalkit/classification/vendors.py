@@ -19,7 +19,7 @@ LETTERHEAD_LINES, MAX_LETTERHEAD_LINE_LENGTH = 8, 110
 
 def _require_letters(name: str) -> str:
     if not any(map(str.isalnum, name)):
-        raise ValueError("the laboratory's name has no letter or digit and would match every text; remove it")
+        raise ValueError("the name has no letter or digit and would match every text; remove it")
     return name
 
 

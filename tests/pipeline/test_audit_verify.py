@@ -237,7 +237,7 @@ def test_a_copy_under_a_wrong_name_is_read_for_no_other(output: Path) -> None:
         (source,) = (path for path in [output / name.format(DOC)] if path.exists())
         shutil.copy(source, output / name.format("copy"))
     for read in (read_result, read_bundle, read_extractions, read_packet):
-        with pytest.raises(StoreError, match=r"copy\.json is a copy of another file.*Move it out"):
+        with pytest.raises(StoreError, match=r"copy\.json is a copy of another file.*Move the file out"):
             read(open_folder(output), "copy")
 
 

@@ -70,7 +70,7 @@ def test_shipped_lexicon_speaks_of_all_types_and_zones() -> None:
         ("group", {"type": "Letter"}, "type: Input should be 'Clinical Note'"),
         ("group", {"zone": "margin"}, "zone: Input should be 'title'"),
         ("group", {"phrases": ["gene", "Genes"]}, "phrases: the phrase 'gene' appears twice"),
-        ("group", {"phrases": ["--"]}, "phrases → 0: the phrase '--' has no word"),
+        ("group", {"phrases": ["--"]}, "phrases → 0: the phrase '--' contains no word"),
         ("group", {"phrases": [3]}, "phrases → 0: Input should be a valid string"),
         ("group", {"patterns": ["(open"]}, "patterns → 0: the pattern '(open' is not a valid regular expression"),
         ("group", {"patterns": ["x*"]}, "patterns → 0: the pattern 'x*' matches empty text"),
