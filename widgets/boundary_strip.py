@@ -11,8 +11,8 @@ from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.review import BoundaryDoubt, ReviewCase, describe_issue
 
 #: The facts of a patient that are compared, in the order on the screen.
-_PATIENT_FACTS = {"patient": "Name", "date_of_birth": "Date of birth", "mrn": "Record number"}
-_DOCUMENT_FACTS = {"accession": "Accession number", "report_date": "Date"}
+_PATIENT_FACTS = {"patient": "Name", "date_of_birth": "Date of birth", "sex": "Sex", "mrn": "Record number"}
+_DOCUMENT_FACTS = {"accession": "Accession number", "visit": "Visit number", "report_date": "Date"}
 _EDGE_LINES = 8
 _MAX_LINE_LENGTH = 160
 

@@ -135,7 +135,7 @@ def _format_fact(identifier: Identifier) -> str:
 
 
 def _format_identity(identity: dict[IdentifierKind, str]) -> str:
-    parts = [identity["patient"].replace(" ", ", ", 1) if "patient" in identity else "no name on this page"]
+    parts = [identity["patient"].replace(" ", ", ", 1) if "patient" in identity else "no patient name read"]
     if "date_of_birth" in identity:
         parts.append(_format_us_date(identity["date_of_birth"]))
     elif "report_date" in identity:

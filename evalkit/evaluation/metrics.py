@@ -56,7 +56,6 @@ def tabulate_confusion(truth: Sequence[str], predicted: Sequence[str | None], ty
      Note     1      0            0
     Other     1      0            1
     """
-    _check_equal_lengths(truth, predicted)
     row_labels = [*types, *sorted(set(truth) - set(types))]
     extra_labels = sorted({label for label in predicted if label is not None} - set(row_labels))
     all_labels = [*row_labels, *extra_labels, _NO_ANSWER_LABEL]
@@ -78,7 +77,6 @@ def compute_accuracy(truth: Sequence[str | None], predicted: Sequence[str | None
     >>> compute_accuracy(["Other", "Note", "Note"], ["Other", None, "Other"])
     0.3333333333333333
     """
-    _check_equal_lengths(truth, predicted)
     if not truth:
         return math.nan
     return float(
@@ -94,7 +92,6 @@ def compute_macro_f1(truth: Sequence[str | None], predicted: Sequence[str | None
 
     Source: scikit-learn's ``f1_score(average="macro")``.
     """
-    _check_equal_lengths(truth, predicted)
     types = sorted({label for label in [*truth, *predicted] if label is not None})
     if not types:
         return math.nan
@@ -120,16 +117,10 @@ def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Seque
     >>> compute_cohen_kappa(["Note", "Note", "Other", "Other"], ["Note", "Other", "Other", "Other"])
     0.5
     """
-    _check_equal_lengths(first_labels, second_labels)
     first_encoded, second_encoded = (_label_missing(labels, CANNOT_TELL) for labels in (first_labels, second_labels))
     if len({*first_encoded, *second_encoded}) < 2:
         return math.nan
     return float(cohen_kappa_score(first_encoded, second_encoded))
-
-
-def _check_equal_lengths(truth: Sequence[object], predicted: Sequence[object]) -> None:
-    if len(truth) != len(predicted):
-        raise ValueError(f"{len(truth)} truths and {len(predicted)} answers: pass one answer for each truth")
 
 
 def _label_missing(labels: Iterable[str | None], placeholder: str) -> list[str]:

@@ -313,7 +313,7 @@ def test_an_editable_install_is_refused(install_verifier: Install, tmp_path: Pat
     [
         ('agent = "ACME"', 'agent = "V2"', "differ from evalkit's own verifiers"),
         ('agent = "ACME"', 'agent = "acme-9"', "differ from evalkit's own verifiers"),
-        ("def read(self", "def reed(self", "lacks the method read"),
+        ("def read(self", "def reed(self", "has no method read"),
         ("class Verifier:", "raise SystemExit(0)\n    class Verifier:", "SystemExit was raised"),
         ('agent = "ACME"', 'agent = "VERIFIER"', "differ from evalkit's own verifiers"),
         ("class Verifier:", "class Other:", "AttributeError was raised"),

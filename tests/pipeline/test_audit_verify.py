@@ -223,7 +223,7 @@ def test_a_file_too_large_to_read_hides_no_other_fault(output: Path, monkeypatch
     os.truncate(output / PACKET, 9 << 20)
     torn("results/quest_cbc.json")(output)
     faults = named(output)
-    assert "larger than 8 MB. Move it out of the output folder" in faults[PACKET]
+    assert "larger than 8 MB. Move this item out of the output folder" in faults[PACKET]
     assert "results/quest_cbc.json" in faults
 
 

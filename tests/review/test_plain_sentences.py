@@ -456,7 +456,7 @@ def test_facts_survive_the_file(issues: list[Issue]) -> None:
         ({"number_of_segments": 3}, "The program counted 3 documents but listed 2. Are there 2 in the file?"),
         (
             {"self_evaluation": {"doubtful_joins": [{"page": 4, "begins": 0.53}]}},
-            "Does a new document begin on page 4? The program is unsure (53 %).",
+            "Does a new document begin on page 4? The program thinks it 53 % likely.",
         ),
         ({"segments.1.start_page": 7}, "No listed document includes page 6. Which document is this part of?"),
     ],

@@ -185,7 +185,7 @@ def test_whose_page_it_is_stands_beside_the_tools(screen: Screen, shots: Path | 
     for number, text in (
         (1, "DOE, JOHN · 01/15/1970"),
         (3, "DOE, JOHN · 01/15/1970 · same as page 2"),
-        (4, "no name on this page"),
+        (4, "no patient name read"),
         (5, "DOE, JOHN · 01/15/1970 · same as page 3"),
         (6, "ROE, JANE · 03/02/1981 · another patient than page 5: DOE, JOHN · 01/15/1970"),
     ):
