@@ -17,6 +17,7 @@ Segments are compared in two ways (contract, ruling 12): as given, and after mer
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import eq
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,6 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import (
     accuracy_score,
-    cohen_kappa_score,
     confusion_matrix,
     f1_score,
 )
@@ -115,16 +115,19 @@ def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Seque
     Each list has one type per case, in the same order; None means "cannot tell", and two None agree. NaN if both
     gave one and the same type for all cases, because kappa is undefined then; report the share of agreement instead.
 
-    Source: Cohen, Educational and Psychological Measurement 20 (1960); scikit-learn computes it.
+    Source: Cohen, Educational and Psychological Measurement 20 (1960).
 
     >>> compute_cohen_kappa(["Note", "Note", "Other", "Other"], ["Note", "Other", "Other", "Other"])
     0.5
     """
     _check_equal_lengths(first_labels, second_labels)
-    first_encoded, second_encoded = (_label_missing(labels, CANNOT_TELL) for labels in (first_labels, second_labels))
-    if len({*first_encoded, *second_encoded}) < 2:
+    if len({*first_labels, *second_labels}) < 2:
         return math.nan
-    return float(cohen_kappa_score(first_encoded, second_encoded))
+    second_counts = Counter(second_labels)
+    chance = (
+        sum(count * second_counts[label] for label, count in Counter(first_labels).items()) / len(first_labels) ** 2
+    )
+    return (sum(map(eq, first_labels, second_labels)) / len(first_labels) - chance) / (1 - chance)
 
 
 def _check_equal_lengths(truth: Sequence[object], predicted: Sequence[object]) -> None:
