@@ -24,7 +24,7 @@ from evalkit.review.case import HighlightStyle, count_issues
 from evalkit.review.issue_context import ContextParagraph
 from evalkit.review.kinds.extraction import FOUND_VERDICTS
 from widgets.boundary_strip import compare_patient_facts
-from widgets.screen_widget import CasePanelWidget, read_widget_script, read_widget_style
+from widgets.screen_widget import CasePanelWidget
 
 QUOTE_VERDICT_SENTENCES = {
     QuoteVerdict.VERBATIM: "Found, word for word",
@@ -48,11 +48,8 @@ PRESENCE_WORDS = {
 }
 
 
-class CasePanel(CasePanelWidget):
+class CasePanel(CasePanelWidget, scripts=("case_panel",), styles=("case_panel",)):
     """Panel that shows one classification case."""
-
-    _esm = read_widget_script("case_panel")
-    _css = read_widget_style("case_panel")
 
     context = traitlets.Dict(
         help="The text around the selected issue, see ``render_issue_context``; empty if no issue is selected."

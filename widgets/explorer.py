@@ -34,8 +34,6 @@ from widgets.screen_widget import (
     PressCounter,
     find_running_cell_id,
     log_traceback_and_create_id,
-    read_widget_script,
-    read_widget_style,
 )
 
 EXPORT_FILE: Final = "explored_documents.csv"
@@ -44,11 +42,8 @@ _HEADING_CAPTION = "The page's heading. Nothing on this page was quoted or doubt
 Message = Mapping[str, Any]
 
 
-class ExplorerPanel(PressCounter):
+class ExplorerPanel(PressCounter, scripts=("explorer",), styles=("theme", "explorer")):
     """Panel of figures, filters and documents; or of the open document."""
-
-    _esm = read_widget_script("explorer")
-    _css = read_widget_style("explorer", include_theme=True)
 
     answer = traitlets.Dict(help="What is shown for the filters, see ``StudyExplorer.answer``.")
     filters = traitlets.Dict(help="The filters that all hold: property → value.")

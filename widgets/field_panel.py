@@ -38,7 +38,7 @@ from widgets.case_panel import (
     list_colleague_messages,
     list_earlier_reviews,
 )
-from widgets.screen_widget import CasePanelWidget, read_widget_script, read_widget_style
+from widgets.screen_widget import CasePanelWidget
 
 #: The words on the screen for the reason why the program stopped reading, by the beginning of the stored reason; any other
 #: reason is shown unchanged.
@@ -54,11 +54,8 @@ _STOP_REASON_WORDS = {
 _MAX_SHOWN_CHARACTERS = 240
 
 
-class FieldPanel(CasePanelWidget):
+class FieldPanel(CasePanelWidget, scripts=("field_panel",), styles=("field_panel",)):
     """Panel that shows one case about fields."""
-
-    _esm = read_widget_script("field_panel")
-    _css = read_widget_style("field_panel")
 
     place = traitlets.Unicode(help="A sentence about the place of the selected target on the page.")
     values = traitlets.Dict(

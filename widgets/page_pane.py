@@ -19,7 +19,7 @@ from evalkit.errors import DocumentError
 from evalkit.review import SMEPacket
 from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.store import OutputFolder
-from widgets.screen_widget import PressCounter, TypesWidget, read_widget_script, read_widget_style
+from widgets.screen_widget import PressCounter, TypesWidget
 
 #: Function that renders a page, given by its number from 1, as a WebP picture.
 PageImageRenderer = Callable[[int], bytes]
@@ -50,11 +50,13 @@ _RESET_TRAITS = (
 _MAX_IMAGES_PER_MESSAGE = 40
 
 
-class PagePane(PressCounter, TypesWidget):
+class PagePane(
+    PressCounter,
+    TypesWidget,
+    scripts=("text_layer", "frames", "boundary_strip", "page_pane"),
+    styles=("page_pane", "boundary_strip"),
+):
     """Page viewer of the open file; pictures travel as binary buffers."""
-
-    _esm = read_widget_script("page_pane", "text_layer", "frames", "boundary_strip")
-    _css = read_widget_style("page_pane") + read_widget_style("boundary_strip")
 
     version = traitlets.Unicode(
         help="Token of the open case, e.g. ``case:3`` for the third opening; presses send it back as ``token``."

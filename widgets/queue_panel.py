@@ -6,14 +6,11 @@ import traitlets
 
 from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.queue import QueuePage
-from widgets.screen_widget import ScreenWidget, read_widget_script, read_widget_style
+from widgets.screen_widget import ScreenWidget
 
 
-class QueuePanel(ScreenWidget):
+class QueuePanel(ScreenWidget, scripts=("queue_panel",), styles=("queue_panel",)):
     """Panel that lists the cases."""
-
-    _esm = read_widget_script("queue_panel")
-    _css = read_widget_style("queue_panel")
 
     rows = traitlets.List(
         trait=traitlets.Dict(), help="The cases on this page of the list: ``QueueRow`` as dicts, in order."
@@ -64,11 +61,8 @@ class QueuePanel(ScreenWidget):
         )
 
 
-class FaultPanel(ScreenWidget):
+class FaultPanel(ScreenWidget, scripts=("fault_panel",), styles=("fault_panel",)):
     """Panel that replaces the queue or the case after an error."""
-
-    _esm = read_widget_script("fault_panel")
-    _css = read_widget_style("fault_panel")
 
     what = traitlets.Unicode(help="The error in one sentence for a clinician.")
     reason = traitlets.Unicode(help="The error's own message and remedy, for the people who run the server.")

@@ -3,7 +3,7 @@
 import logging
 import secrets
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,10 @@ log = logging.getLogger("evalkit.widgets")
 class ScreenWidget(anywidget.AnyWidget):
     """Widget that synchronises its traits; an unknown trait raises TypeError."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, *, scripts: Sequence[str] = (), styles: Sequence[str] = (), **options: Any) -> None:
+        """Read the class's ``scripts``, after ``dom.js``, and ``styles``: stems of files in this folder."""
+        if scripts:
+            cls._esm, cls._css = _join_assets("js", "dom", *scripts), _join_assets("css", *styles)
         super().__init_subclass__(**options)
         for member in vars(cls).values():
             if isinstance(member, traitlets.TraitType):
@@ -113,15 +116,5 @@ def find_running_cell_id() -> str:
 _WIDGETS_FOLDER = Path(__file__).parent
 
 
-def read_widget_script(widget_stem: str, *shared_stems: str) -> str:
-    """Concatenate ``dom.js``, the scripts ``shared_stems`` and a widget's own script."""
-    return "".join(_read_asset(f"{script_stem}.js") for script_stem in ("dom", *shared_stems, widget_stem))
-
-
-def read_widget_style(widget_stem: str, *, include_theme: bool = False) -> str:
-    """Read a widget's CSS; ``include_theme`` puts the shared theme in front of it."""
-    return (_read_asset("theme.css") if include_theme else "") + _read_asset(f"{widget_stem}.css")
-
-
-def _read_asset(file_name: str) -> str:
-    return (_WIDGETS_FOLDER / file_name).read_text("utf-8")
+def _join_assets(suffix: str, *stems: str) -> str:
+    return "".join((_WIDGETS_FOLDER / f"{stem}.{suffix}").read_text("utf-8") for stem in stems)

@@ -2,7 +2,7 @@
 
 import traitlets
 
-from widgets.screen_widget import PressCounter, TypesWidget, read_widget_script, read_widget_style
+from widgets.screen_widget import PressCounter, TypesWidget
 
 #: The labels of the buttons that decide a case; a kind of case may replace some of them.
 DECISION_LABELS = {
@@ -14,11 +14,8 @@ DECISION_LABELS = {
 }
 
 
-class SegmentEditor(PressCounter, TypesWidget):
+class SegmentEditor(PressCounter, TypesWidget, scripts=("segment_editor",), styles=("segment_editor",)):
     """Controls below the panel: the expert's answer and the deciding buttons."""
-
-    _esm = read_widget_script("segment_editor")
-    _css = read_widget_style("segment_editor")
 
     token = traitlets.Unicode(
         help="Token of the case on screen; presses send it back, so that a press for another case is ignored."

@@ -33,7 +33,7 @@ from widgets.case_panel import (
     list_colleague_messages,
     list_earlier_reviews,
 )
-from widgets.screen_widget import CasePanelWidget, read_widget_script, read_widget_style
+from widgets.screen_widget import CasePanelWidget
 
 #: The words on the screen for the automatic reviewers that report an issue.
 REVIEWER_ROLE_WORDS: dict[ReviewerRole, str] = {
@@ -54,11 +54,8 @@ SUM_CHECK_WORDS: dict[SumCheckName, str] = {
 _MAX_LISTED_LEFTOVERS = 200
 
 
-class TemplatePanel(CasePanelWidget):
+class TemplatePanel(CasePanelWidget, scripts=("template_panel",), styles=("template_panel",)):
     """Panel that shows one case about a statement template."""
-
-    _esm = read_widget_script("template_panel")
-    _css = read_widget_style("template_panel")
 
     place = traitlets.Unicode(help="A sentence about the place of the selected target on the page.")
     page = traitlets.Int(0, help="The page on screen; the rows of this page are listed.")

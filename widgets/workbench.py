@@ -52,17 +52,12 @@ from widgets.screen_widget import (
     ScreenWidget,
     TypesWidget,
     log_traceback_and_create_id,
-    read_widget_script,
-    read_widget_style,
 )
 from widgets.segment_editor import DECISION_LABELS, SegmentEditor
 
 
-class TopBar(TypesWidget):
+class TopBar(TypesWidget, scripts=("workbench",), styles=("theme", "workbench")):
     """Bar at the top of the screen; its script sends the heartbeat to the kernel."""
-
-    _esm = read_widget_script("workbench")
-    _css = read_widget_style("workbench", include_theme=True)
 
     reviewer = traitlets.Unicode(help="The reviewer's login name.")
     tab = traitlets.Unicode(

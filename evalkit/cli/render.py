@@ -174,8 +174,7 @@ def _format_repairs(document: DocumentSummary) -> str:
 
 
 def _render_usages(usage_by_agent: Mapping[str, Usage | UsageTotal]) -> Iterator[str]:
-    for agent, usage in usage_by_agent.items():
-        yield f"{agent}: {format_usage(usage)}"
+    yield from (f"{agent}: {format_usage(usage)}" for agent, usage in usage_by_agent.items())
 
 
 def format_usage(usage: Usage | UsageTotal) -> str:
@@ -242,8 +241,7 @@ def render_fields_or_template_case(packet: SMEPacket) -> Iterator[Printable]:
 def _render_issues(issues: Iterable[Issue]) -> Iterator[str]:
     from evalkit.review.packet import issue_text
 
-    for issue in issues:
-        yield "\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else "")
+    yield from ("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else "") for issue in issues)
 
 
 def render_sample(draw: Draw, by: str, format_queue_command: Callable[[], str]) -> Iterator[Printable]:

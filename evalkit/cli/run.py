@@ -150,7 +150,6 @@ def run(
 
 
 def _show_progress_bar() -> AbstractContextManager[Any]:
-    """Show a progress bar on standard error, if it is a terminal."""
     from evalkit.pipeline import show_progress_bar
 
     return show_progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext()

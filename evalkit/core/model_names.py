@@ -53,7 +53,6 @@ def _load_table() -> dict[str, Any]:
 
 
 def _find_providers(model_name: str) -> list[str]:
-    """Return the providers that have models of such a name, sorted."""
     return sorted(
         {
             provider

@@ -216,17 +216,16 @@ def add_addressed_texts(document: Any, pages: Sequence[Page]) -> tuple[Page, ...
 def _find_addressed(texts: Iterator[tuple[str, str]]) -> Iterator[AddressedText]:
     # MuPDF's errors share no base but Exception; what a broken file says in a comment is lost with the comment.
     with suppress(Exception):
-        for place, text in texts:
-            if words := find_addressed_text(text):
-                yield AddressedText(place=place, text=words)
+        yield from (
+            AddressedText(place=place, text=words) for place, text in texts if (words := find_addressed_text(text))
+        )
 
 
 def _iter_page_texts(document: Any, page_index: int) -> Iterator[tuple[str, str]]:
     if document.xref_get_key(document.page_xref(page_index), "Annots")[0] == "null":
         return  # loading a page takes longer than this
     page = document.load_page(page_index)
-    for annotation in page.annots():
-        yield "a comment on the page", "\n".join(annotation.info.values())
+    yield from (("a comment on the page", "\n".join(annotation.info.values())) for annotation in page.annots())
     for widget in page.widgets():
         yield "a form field", "\n".join(map(str, (widget.field_value, widget.field_label, widget.field_name)))
 
@@ -234,8 +233,7 @@ def _iter_page_texts(document: Any, page_index: int) -> Iterator[tuple[str, str]
 def _iter_file_texts(document: Any) -> Iterator[tuple[str, str]]:
     yield "the file's properties", "\n".join(filter(None, document.metadata.values()))
     yield "the file's properties", unescape(_MARKUP.sub(" ", document.get_xml_metadata()))
-    for _, title, *_ in document.get_toc():
-        yield "a bookmark", title
+    yield from (("a bookmark", title) for _, title, *_ in document.get_toc())
     for name in document.embfile_names():
         yield "an attached file's name", "\n".join(map(str, document.embfile_info(name).values()))
 

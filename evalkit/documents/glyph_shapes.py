@@ -48,8 +48,6 @@ _Array = npt.NDArray[np.float32]
 
 
 class _Glyphs(NamedTuple):
-    """Drawn glyphs, one row each."""
-
     characters: list[str]
     kinds: npt.NDArray[np.int32]
     """Code points of the characters; one for all characters that look alike."""

@@ -192,11 +192,10 @@ def _lay_out_sideways(page: PageContent, typography: PrevailingTypography) -> It
         width, height = (page.height, page.width) if quarter_turns % 2 else (page.width, page.height)
         rotate_back = partial(_rotate_token, quarter_turns=quarter_turns, width=width, height=height)
         for region in _split_into_reading_regions(upright_lines):
-            for block in _build_blocks(region, typography):
-                yield block.map_tokens(rotate_back)
-    for line in page.visible_lines:
-        if line.quarter_turns is None:
-            yield LayoutBlock("paragraph", ((line.tokens,),))
+            yield from (block.map_tokens(rotate_back) for block in _build_blocks(region, typography))
+    yield from (
+        LayoutBlock("paragraph", ((line.tokens,),)) for line in page.visible_lines if line.quarter_turns is None
+    )
 
 
 def _rotate_token(token: PageToken, quarter_turns: int, width: float, height: float) -> PageToken:
@@ -578,8 +577,7 @@ def _build_blocks(region: Sequence[_Element], typography: PrevailingTypography) 
         while tables and tables[0].y0 < paragraph_rows[0][0].y0:
             yield tables.pop(0).block
         yield LayoutBlock(_classify_block(paragraph_rows, typography), ((_join_row_tokens(paragraph_rows),),))
-    for table in tables:
-        yield table.block
+    yield from (table.block for table in tables)
 
 
 def _split_paragraphs(rows: list[TextRow], forced_break_heights: Sequence[float]) -> list[list[TextRow]]:

@@ -100,7 +100,6 @@ def _compare_readings(word: OcrWord, second: str, group_size: int) -> tuple[OcrW
 
 
 def _group_words_to_read_again(words: Sequence[OcrWord]) -> list[list[int]]:
-    """Group the positions of words to read again, near numbers together."""
     return split_into_runs(
         (position for position, word in enumerate(words) if _must_be_read_again(word)),
         lambda group, position: _are_near_numbers(words[group[-1]], words[position], position - group[-1]),

@@ -542,7 +542,6 @@ def _fill_template(template: str, words: Mapping[str, Sequence[str]], rng: rando
 
 
 def _is_any_word_left_after_masking(pages: list[str], identifier: str) -> bool:
-    """Return True if part of the identifier is left on the last page after masking."""
     remaining_words = set(
         re.findall(r"\w+", re.sub(r"\[[A-Z]+\]", " ", mask_text(pages[-1], find_labelled_identifiers(pages))))
     )

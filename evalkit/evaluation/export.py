@@ -64,7 +64,7 @@ def export_ground_truth(
     require_choice("format", file_format, EXPORT_FORMATS)
     require_choice("level", level, COLUMNS)
     export_format = EXPORT_FORMATS[file_format]
-    options = ExportOptions(level, silver, deidentify, split, seed, with_text, export_format.needs_bundles)
+    options = ExportOptions(level, silver, deidentify, split, seed, with_text)
     target = None if to is None else Path(os.path.realpath(to))
     _require_usable_options(options, target, file_format)
     content = collect_content(open_output_folder(output, Settings.load().database), options)

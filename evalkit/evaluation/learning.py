@@ -258,7 +258,6 @@ def _keep_surest_identifiers(features: GroupingFeatures) -> GroupingFeatures:
 
 
 def _number_copies(documents: Iterable[SiteDocument]) -> list[int]:
-    """Give documents that are copies of each other the same number."""
     return _number_related(
         GroupingFeatures("", "", frozenset(), hash_shingles("\n".join(page.text for page in document.pages)))
         for document in documents

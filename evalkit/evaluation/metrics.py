@@ -17,7 +17,6 @@ Segments are compared in two ways (contract, ruling 12): as given, and after mer
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from operator import eq
 from typing import NamedTuple
 
 import numpy as np
@@ -56,7 +55,6 @@ def tabulate_confusion(truth: Sequence[str], predicted: Sequence[str | None], ty
      Note     1      0            0
     Other     1      0            1
     """
-    _check_equal_lengths(truth, predicted)
     row_labels = [*types, *sorted(set(truth) - set(types))]
     extra_labels = sorted({label for label in predicted if label is not None} - set(row_labels))
     all_labels = [*row_labels, *extra_labels, _NO_ANSWER_LABEL]
@@ -78,7 +76,6 @@ def compute_accuracy(truth: Sequence[str | None], predicted: Sequence[str | None
     >>> compute_accuracy(["Other", "Note", "Note"], ["Other", None, "Other"])
     0.3333333333333333
     """
-    _check_equal_lengths(truth, predicted)
     if not truth:
         return math.nan
     return float(
@@ -94,7 +91,6 @@ def compute_macro_f1(truth: Sequence[str | None], predicted: Sequence[str | None
 
     Source: scikit-learn's ``f1_score(average="macro")``.
     """
-    _check_equal_lengths(truth, predicted)
     types = sorted({label for label in [*truth, *predicted] if label is not None})
     if not types:
         return math.nan
@@ -120,19 +116,16 @@ def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Seque
     >>> compute_cohen_kappa(["Note", "Note", "Other", "Other"], ["Note", "Other", "Other", "Other"])
     0.5
     """
-    _check_equal_lengths(first_labels, second_labels)
     if len({*first_labels, *second_labels}) < 2:
         return math.nan
     second_counts = Counter(second_labels)
     chance = (
         sum(count * second_counts[label] for label, count in Counter(first_labels).items()) / len(first_labels) ** 2
     )
-    return (sum(map(eq, first_labels, second_labels)) / len(first_labels) - chance) / (1 - chance)
-
-
-def _check_equal_lengths(truth: Sequence[object], predicted: Sequence[object]) -> None:
-    if len(truth) != len(predicted):
-        raise ValueError(f"{len(truth)} truths and {len(predicted)} answers: pass one answer for each truth")
+    agreement = sum(first == second for first, second in zip(first_labels, second_labels, strict=True)) / len(
+        first_labels
+    )
+    return (agreement - chance) / (1 - chance)
 
 
 def _label_missing(labels: Iterable[str | None], placeholder: str) -> list[str]:

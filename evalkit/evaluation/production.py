@@ -171,7 +171,6 @@ def _estimate_recall(type_name: str, labelled_documents: Sequence[DocumentRecord
 
 
 def _estimate_share(documents: Sequence[DocumentRecord], hit_doc_ids: frozenset[str]) -> Estimate:
-    """Estimate the share of documents that are hits, from the reviewed documents."""
     observations = [
         Observation(
             None if get_true_type(document) is None else float(document.doc_id in hit_doc_ids),

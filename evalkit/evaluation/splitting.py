@@ -11,14 +11,14 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import DisjointSet
+from scipy.sparse import coo_array, csc_array
+from scipy.sparse.csgraph import connected_components
 
 from evalkit.classification.patient_keys import list_person_keys
 from evalkit.core.document_cache import cache_document_text
@@ -41,6 +41,9 @@ _WORD_PATTERN = re.compile(r"\w+")
 #: Kinds of identifier that tell which patient a page belongs to.
 _PATIENT_IDENTIFIER_KINDS = ("patient", "date_of_birth", "mrn")
 _HashArray = npt.NDArray[np.uint64]
+_Numbers = npt.NDArray[np.int64]
+#: Number of pairs of documents that are compared at once.
+_MAX_PAIRS_IN_MEMORY = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -136,16 +139,17 @@ def group_related_documents(
     documents: Sequence[GroupingFeatures], overlap_threshold: float = OVERLAP_THRESHOLD
 ) -> list[list[GroupingFeatures]]:
     """Group documents that share a patient or text, directly or via others."""
-    disjoint_sets = DisjointSet(range(len(documents)))
-    index_by_patient: dict[tuple[str, str], int] = {}
-    for index, document in enumerate(documents):
-        for patient in document.patient_identifiers:
-            disjoint_sets.merge(index, index_by_patient.setdefault(patient, index))
-    for index, other_index in _iterate_similar_pairs(
-        [document.shingle_hashes for document in documents], disjoint_sets, overlap_threshold
-    ):
-        disjoint_sets.merge(index, other_index)
-    return [[documents[index] for index in sorted(subset)] for subset in disjoint_sets.subsets()]
+    first_by_patient: dict[tuple[str, str], int] = {}
+    patient_pairs = [
+        (index, first_by_patient.setdefault(patient, index))
+        for index, document in enumerate(documents)
+        for patient in document.patient_identifiers
+    ]
+    left, right = np.array(patient_pairs, np.int64).reshape(-1, 2).T
+    labels = _join_pairs(np.arange(len(documents)), left, right)
+    for left, right in _iterate_similar_pairs([document.shingle_hashes for document in documents], overlap_threshold):
+        labels = _join_pairs(labels, left, right)
+    return list(group_pairs(zip(labels.tolist(), documents, strict=True)).values())
 
 
 def parse_split_shares(text: str) -> dict[str, float]:
@@ -200,114 +204,35 @@ def _choose_split_part(group_sha256: str, share_by_part: Mapping[str, float], se
     return max(share_by_part, key=lambda part: share_by_part[part])  # reached only because of rounding errors
 
 
-@dataclass(frozen=True)
-class _SharedShingles:
-    """Number of shingles that occur in exactly the same set of documents.
-
-    The lines of one letterhead are an example.
-    """
-
-    document_indices: npt.NDArray[np.int64]
-    """Ascending indices of the documents, at least two."""
-    shingle_count: int
-    """Number of shingles that occur in all of these documents and in no other."""
+def _join_pairs(labels: _Numbers, left: _Numbers, right: _Numbers) -> _Numbers:
+    """Join the groups of each pair of documents, and number all groups anew."""
+    _, first_members = np.unique(labels, return_index=True)
+    ends = np.r_[np.arange(len(labels)), left], np.r_[first_members[labels], right]
+    graph = coo_array((np.ones(len(ends[0]), bool), ends), shape=(len(labels), len(labels)))
+    joined: _Numbers = connected_components(graph, directed=False)[1].astype(np.int64)
+    return joined
 
 
 def _iterate_similar_pairs(
-    shingle_hashes_by_index: Sequence[_HashArray], disjoint_sets: DisjointSet, overlap_threshold: float
-) -> Iterator[tuple[int, int]]:
-    """Yield index pairs of documents with nearly equal text.
-
-    ``disjoint_sets`` is read again after each pair; pairs that are already in one group are mostly skipped.
-    """
-    shingle_counts = np.array([len(shingle_set) for shingle_set in shingle_hashes_by_index], np.int64)
-    shared_sets = _collect_shared_shingles(shingle_hashes_by_index)
-    yield from _iterate_adjacent_pairs(shared_sets, shingle_counts, overlap_threshold)
-    sets_by_document = group_pairs(
-        (index, shingle_set) for shingle_set in shared_sets for index in shingle_set.document_indices.tolist()
-    )
-    roots = np.array([disjoint_sets[index] for index in disjoint_sets])
-    for index, document_sets in sets_by_document.items():
-        # A document that shares more than the threshold of this text also shares a shingle outside any part of that
-        # size. So the most common shingles are dropped first; if the rest is shared only within the group, skip the count.
-        rare_sets = _drop_most_common_shingles(document_sets, overlap_threshold * shingle_counts[index])
-        if not any((roots[shingle_set.document_indices] != roots[index]).any() for shingle_set in rare_sets):
-            continue
-        sharing_documents = np.concatenate([shingle_set.document_indices for shingle_set in document_sets])
-        shared_weights = np.repeat(
-            [shingle_set.shingle_count for shingle_set in document_sets],
-            [len(shingle_set.document_indices) for shingle_set in document_sets],
-        )
-        shared_counts = np.bincount(sharing_documents, shared_weights, minlength=len(shingle_hashes_by_index))
-        is_similar = (
-            (shared_counts > overlap_threshold * shingle_counts[index])
-            & (shingle_counts >= shingle_counts[index])
-            & (roots != roots[index])
-        )
-        yield from ((index, other_index) for other_index in np.flatnonzero(is_similar).tolist())
-        if is_similar.any():
-            roots = np.array([disjoint_sets[index] for index in disjoint_sets])
-
-
-def _iterate_adjacent_pairs(
-    shared_sets: Sequence[_SharedShingles], shingle_counts: npt.NDArray[np.int64], overlap_threshold: float
-) -> Iterator[tuple[int, int]]:
-    """Yield similar pairs among neighbours in the shared sets, as a fast first pass.
-
-    Copies of one form are usually found here.
-    """
-    if not shared_sets:
+    hashes_by_document: Sequence[_HashArray], overlap_threshold: float
+) -> Iterator[tuple[_Numbers, _Numbers]]:
+    """Yield arrays of the left and right documents of all pairs with nearly equal text."""
+    shingle_counts = np.array([len(hashes) for hashes in hashes_by_document], np.int64)
+    if not shingle_counts.any():
         return
-    pairs = np.concatenate(
-        [
-            shingle_set.document_indices[:-1] * len(shingle_counts) + shingle_set.document_indices[1:]
-            for shingle_set in shared_sets
-        ]
-    )
-    pair_weights = np.repeat(
-        [shingle_set.shingle_count for shingle_set in shared_sets],
-        [len(shingle_set.document_indices) - 1 for shingle_set in shared_sets],
-    )
-    pairs, pair_numbers = np.unique(pairs, return_inverse=True)
-    first, second = pairs // len(shingle_counts), pairs % len(shingle_counts)
-    is_similar = np.bincount(pair_numbers, pair_weights) > overlap_threshold * np.minimum(
-        shingle_counts[first], shingle_counts[second]
-    )
-    yield from zip(first[is_similar].tolist(), second[is_similar].tolist(), strict=True)
-
-
-def _drop_most_common_shingles(
-    shared_sets: Sequence[_SharedShingles], max_dropped_shingles: float
-) -> list[_SharedShingles]:
-    """Return the shared sets without the most common ones.
-
-    The dropped sets hold at most ``max_dropped_shingles`` shingles in total.
-    """
-    sets_by_commonness = sorted(shared_sets, key=lambda shingle_set: -len(shingle_set.document_indices))
-    is_dropped = np.cumsum([shingle_set.shingle_count for shingle_set in sets_by_commonness]) <= max_dropped_shingles
-    return [
-        shingle_set for shingle_set, dropped in zip(sets_by_commonness, is_dropped.tolist(), strict=True) if not dropped
-    ]
-
-
-def _collect_shared_shingles(document_hashes: Sequence[_HashArray]) -> list[_SharedShingles]:
-    """Count the shingles that occur in each set of two or more documents."""
-    if not document_hashes:
-        return []
-    all_hashes = np.concatenate(document_hashes)
-    hash_order = np.argsort(all_hashes, kind="stable")  # stable: the documents of one shingle stay ascending
-    hash_owners = np.repeat(
-        np.arange(len(document_hashes), dtype=np.int64), [len(shingle_set) for shingle_set in document_hashes]
-    )[hash_order]
-    all_hashes = all_hashes[hash_order]
-    run_starts = np.flatnonzero(np.r_[True, all_hashes[1:] != all_hashes[:-1]])[: len(all_hashes)]
-    run_ends = np.r_[run_starts[1:], len(all_hashes)]
-    is_shared = run_ends - run_starts > 1
-    shingle_counts = Counter(
-        hash_owners[run_start:run_end].tobytes()
-        for run_start, run_end in zip(run_starts[is_shared].tolist(), run_ends[is_shared].tolist(), strict=True)
-    )
-    return [
-        _SharedShingles(np.frombuffer(owners_key, np.int64), shingle_count)
-        for owners_key, shingle_count in shingle_counts.items()
-    ]
+    _, columns = np.unique(np.concatenate(hashes_by_document), return_inverse=True)
+    owners = np.repeat(np.arange(len(shingle_counts)), shingle_counts)
+    # Shingles with the same owners, such as the lines of a letterhead, become one column with their number: the sum of
+    # their owners' random keys is the same.
+    owner_keys = np.random.default_rng(0).integers(1 << 64, size=len(shingle_counts), dtype=np.uint64)
+    column_keys = np.zeros(columns.max() + 1, np.uint64)
+    np.add.at(column_keys, columns, owner_keys[owners])
+    _, kept_columns, column_counts = np.unique(column_keys, return_index=True, return_counts=True)
+    incidence = csc_array((np.ones(len(owners), np.int64), (owners, columns)))[:, kept_columns].tocsr()
+    weighted, by_column = incidence.multiply(column_counts).tocsr(), incidence.T.tocsr()
+    block_size = max(_MAX_PAIRS_IN_MEMORY // len(shingle_counts), 1)
+    for start in range(0, len(shingle_counts), block_size):
+        shared = (weighted[start : start + block_size] @ by_column).tocoo()
+        left, right = shared.row + start, shared.col
+        is_similar = shared.data > overlap_threshold * np.minimum(shingle_counts[left], shingle_counts[right])
+        yield left[is_similar], right[is_similar]

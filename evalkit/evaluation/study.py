@@ -665,7 +665,6 @@ class _StudyReader:
                 yield doc_id
 
     def load_label_files(self, truth_path: Path | str | None, production_path: Path | str | None) -> None:
-        """Read the given files of true and production labels and the run's own labels."""
         if truth_path is not None:
             self._supplied_labels["known labels"] = read_true_labels(Path(truth_path))
             self._gold_rows = self._supplied_labels["known labels"].label_by_key
@@ -675,7 +674,6 @@ class _StudyReader:
             self._production_rows = {**self._production_rows, **self._supplied_labels["production labels"].label_by_key}
 
     def warn_about_unmatched_labels(self, documents: Iterable[DocumentRecord]) -> None:
-        """Add a warning for label rows that match no document."""
         all_documents = list(documents)
         for label_source, labels in self._supplied_labels.items():
             unmatched_keys = labels.find_unmatched_keys(

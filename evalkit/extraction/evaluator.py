@@ -33,8 +33,8 @@ from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate
 from evalkit.extraction.item_count import count_items, find_doubted_values, find_unread_items
 from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
-from evalkit.extraction.partial_values import find_partial_values
-from evalkit.extraction.sentence_topics import classify_sentences, find_stated_fields, find_topic_doubts
+from evalkit.extraction.partial_values import find_partial_values, find_skipped_rows
+from evalkit.extraction.sentence_topics import classify_sentences, find_topic_doubts
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.embedded import EmbeddedModel
@@ -432,11 +432,11 @@ class ExtractionEvaluator:
         items = attempt.report.remember(
             (count_items, attempt.template.name), lambda: count_items(pages, attempt.template)
         )
-        unread_items = [
-            issue
-            for issue in find_unread_items(items, attempt.fields, attempt.template)
-            if issue.severity != "minor"  # a date without a label need not be the report's
-        ]
+        all_unread_items = find_unread_items(items, attempt.fields, attempt.template)
+        # A date without a label need not be the report's.
+        unread_items = [issue for issue in all_unread_items if issue.severity != "minor"]
+        unread_fields = {issue.field for issue in unread_items}
+        unread_items += [row for row in find_skipped_rows(pages, attempt.fields) if row.field not in unread_fields]
         mentioned_names = {*attempt.field_mentions, *(issue.field for issue in unread_items)}
         completeness, completeness_scores = score_completeness(
             attempt.template, attempt.fields, mentioned_names, unread_items
@@ -476,7 +476,7 @@ class ExtractionEvaluator:
             (
                 *consistency_issues,
                 *validity_issues,
-                *find_stated_fields(sentences, attempt.fields, attempt.template),
+                *(issue for issue in all_unread_items if issue.severity == "minor"),
             ),
         )
         # A field's score holds descriptions only; where it is missing, the item's is what to look for.

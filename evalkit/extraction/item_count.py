@@ -610,7 +610,8 @@ def _has_side_of_its_own(items: Sequence[CountedItem], text: str) -> bool:
     own = Counter((reading.name, reading.state) for reading in _read_items("side", _split_statements(text)))
     counts = Counter((item.name, item.state) for item in items)
     sides = {state for name, state in own if name == "side"}
-    return any(
+    rest = {state for name, state in counts - own if name != "side"}
+    return (bool(rest) and "both" not in sides and bool(sides) and sides.isdisjoint(rest)) or any(
         counts[name, state] <= count
         and (
             len(sides) == 1 and ("side", "both") not in counts
@@ -632,12 +633,18 @@ def _says_the_contrary(items: Sequence[CountedItem], text: str) -> bool:
     )
 
 
-def _is_before_another_date(items: Sequence[CountedItem], date: str) -> bool:
-    # The day may be first, as in 03/04/2024.
+def _lacks_tumor(items: Sequence[CountedItem], text: str) -> bool:
+    """Return True if the report names another tumor, or names it more exactly.
+
+    A benign one must share a word with the value: follicular adenoma, follicular carcinoma.
+    """
+    own_words = re.findall(r"[\w-]+", text.lower())
     return any(
-        item.role == PRESENT
-        and min(other := normalise_value(item.text, "date") or "", f"{other[:5]}{other[8:]}-{other[5:7]}") > date
+        not all(any(own_word.endswith(word) for own_word in own_words) for word in words)
+        and (item.name != "benign" or not {*own_words}.isdisjoint(words[:-1]))
         for item in items
+        if item.role == PRESENT
+        for words in [item.text.lower().split()]
     )
 
 
@@ -682,7 +689,16 @@ _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
     "promise": lambda _items, text: bool(_read_items("promise", _split_statements(text))),
     "side": _has_side_of_its_own,
     "finding": _says_the_contrary,
-    "added_date": _is_before_another_date,
+    "diagnosis": _lacks_tumor,
+    "category": lambda items, text: (
+        "T" in text and any(item.role == PRESENT and item.name not in text for item in items)
+    ),
+    # The day may be first, as in 03/04/2024.
+    "added_date": lambda items, date: any(
+        item.role == PRESENT
+        and min(other := normalise_value(item.text, "date") or "", f"{other[:5]}{other[8:]}-{other[5:7]}") > date
+        for item in items
+    ),
     **dict.fromkeys(
         ("headline", "depth"), lambda items, _text: len({item.state for item in items if item.role == PRESENT}) > 1
     ),

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalkit.documents.bundle import Page
-from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
-from evalkit.extraction.field_template import FieldNeed, FieldTemplate
+from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldValue
 from evalkit.extraction.optimizer import EvaluationIssue
 
 NARRATIVE = "narrative"
@@ -28,8 +27,6 @@ NARRATIVE = "narrative"
 NARRATIVE_FIELDS = ("impression", "findings")
 #: A sentence of a section is in doubt if it is a narrative with less than this probability.
 MIN_NARRATIVE_PROBABILITY = 0.1
-#: A field without a value is in doubt if a sentence states it with at least this probability.
-MIN_STATED_PROBABILITY = 0.7
 #: The report's date is in doubt if another sentence is more probable by this.
 MIN_DATE_ADVANTAGE = 0.4
 
@@ -164,23 +161,6 @@ def find_topic_doubts(
         yield EvaluationIssue(
             "major", "date", f'"{date.raw}" may not be the date of the report: see "{_shorten(dated[0].text)}"'
         )
-
-
-def find_stated_fields(
-    sentences: Sequence[TopicSentence], fields: Mapping[str, FieldValue], template: FieldTemplate
-) -> Iterator[EvaluationIssue]:
-    """Find optional fields that a sentence states and no value holds; minor."""
-    stated = {name.partition(".")[0] for name, value in fields.items() if value.status is not FieldStatus.NOT_PRESENT}
-    for field in template.get_fields_by_need(FieldNeed.OPTIONAL, FieldNeed.EXTRA):
-        if field.name in load_topic_weights().topics and field.name not in stated:
-            best = max(sentences, key=lambda sentence: sentence.probabilities[field.name], default=None)
-            if best and best.probabilities[field.name] >= MIN_STATED_PROBABILITY:
-                yield EvaluationIssue(
-                    "minor",
-                    field.name,
-                    f'"{_shorten(best.text)}" on page {best.page} may state {field.name}, which has no value',
-                    f"Read page {best.page}, and add the value, or confirm that there is none",
-                )
 
 
 def _shorten(text: str) -> str:

@@ -268,7 +268,7 @@ class QuoteLocator:
         best_location: QuoteLocation | None = None
         if len(canonical_quote) > _MAX_COMPARED_CHARACTERS:
             return QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
-        long_words = _find_long_words(quote)
+        long_words = {*PATTERNS["long_word"].findall(quote.casefold())}
         min_shared_count = _MIN_SHARED_LONG_WORDS * len(long_words) if len(long_words) >= _MIN_LONG_WORDS else 0
         for passage in (*nearby_passages, *other_passages):
             folded_text = passage.text.casefold()  # searching it is faster than splitting it into words
@@ -400,10 +400,6 @@ def _mark_uncertain_if_sentences_joined(
 def _strip_outer_punctuation(quote: str) -> str:
     leading = PATTERNS["leading_punctuation"].match(quote)
     return PATTERNS["trailing_punctuation"].sub("", quote[leading.end() if leading else 0 :])
-
-
-def _find_long_words(text: str) -> frozenset[str]:
-    return frozenset(PATTERNS["long_word"].findall(text.casefold()))
 
 
 @dataclass(frozen=True, eq=False)

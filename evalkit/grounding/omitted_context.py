@@ -118,9 +118,7 @@ def _iter_cues_before(text: str, start: int, end: int) -> Iterator[tuple[Context
     if not colon and (label_line := PATTERNS["label_line"].search(text, max(start - _MAX_CHARACTERS_BEFORE, 0), start)):
         label = _fold_case_and_spaces(label_line[1])
     label = label.rpartition(": ")[2].strip(" •*-–.0123456789()")
-    for cue in _load_cues("label") if label else ():
-        if cue.pattern.fullmatch(label):
-            yield cue, label
+    yield from ((cue, label) for cue in (_load_cues("label") if label else ()) if cue.pattern.fullmatch(label))
     clause = PATTERNS["insertion_opening"].sub("", _blank_harmless_phrases(clause.lstrip()))
     opening = _extract_opening(text, start, end)
     for cue in _load_cues("before") if _compile_any_cue_pattern("before").search(clause) else ():

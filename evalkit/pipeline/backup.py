@@ -231,7 +231,6 @@ class _ChangeCopier:
         return bool(gone_names or changed)
 
     def add_database(self, write_database: Callable[[Path], None]) -> None:
-        """Write the database beside the files."""
         path, database_path = self._folder / SQLITE_FILE, Path(self._output_folder.root) / SQLITE_FILE
         require_free_bytes(self._aside, [database_path.stat().st_size] if database_path.is_file() else [])
         write_private_file(path, b"", self._aside)

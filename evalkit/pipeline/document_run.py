@@ -303,7 +303,14 @@ class _DocumentRun:
         self.started_at = format_zulu_now()
         self.timings = RunTimings()
         self._fingerprint_by_doc_id = {
-            source.doc_id: self._compute_fingerprint(source) for source in discovered.sources
+            source.doc_id: compute_fingerprint(
+                source.sha256 or "",
+                settings,
+                self._reader_config.reader_version,
+                supplied_inputs.classification_by_doc_id.get(source.doc_id),
+                self._build_patient_expectation(source),
+            )
+            for source in discovered.sources
         }
         self.recorder = begin_or_continue_run(
             output_folder,
@@ -341,7 +348,6 @@ class _DocumentRun:
         )
 
     def record_session(self, seconds: float, *, is_complete: bool) -> None:
-        """Record what this command did as a session of its run."""
         ledger = self.model_session.ledger
         usages = {
             name: ModelUsage(
@@ -363,7 +369,6 @@ class _DocumentRun:
             self.record_problems = (f"The history of runs lacks this run: {error}",)
 
     def count_finished_documents(self) -> int:
-        """Count the documents that earlier runs have finished, by the index."""
         return sum(map(self._is_finished, self.discovered.sources))
 
     def _is_finished(self, source: SourceDocument) -> bool:
@@ -483,15 +488,6 @@ class _DocumentRun:
             return summarise_failure(source, error)
         except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
             return self._record_failure(source, log_and_wrap_unexpected_error(source, error), monotonic_start)
-
-    def _compute_fingerprint(self, source: SourceDocument) -> str:
-        return compute_fingerprint(
-            source.sha256 or "",
-            self.settings,
-            self._reader_config.reader_version,
-            self.supplied_inputs.classification_by_doc_id.get(source.doc_id),
-            self._build_patient_expectation(source),
-        )
 
     def _build_patient_expectation(self, source: SourceDocument) -> PatientExpectation:
         return build_patient_expectation(

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import resource
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Awaitable, Collection
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tornado.http1connection import HTTP1ServerConnection
 from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPConnection, HTTPHeaders, HTTPMessageDelegate, RequestStartLine, ResponseStartLine
+from tornado.web import Application
 from typing_extensions import override
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from tornado.http1connection import HTTP1ServerConnection
-    from tornado.web import Application
 
 #: Maximum size of a request's body: that of the login form, or of the request that a closed page sends. Answers of
 #: experts are messages of websockets, which need a login.

@@ -6,13 +6,14 @@ import json
 import logging
 import re
 import secrets
+from collections.abc import AsyncIterator, Awaitable, Coroutine
 from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from struct import Struct
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from jinja2 import Environment, FileSystemLoader
 from jupyter_core.utils import ensure_async
@@ -26,17 +27,12 @@ from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler  # type: ig
 from voila.tornado.handler import TornadoVoilaHandler  # type: ignore[import-untyped]
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler  # type: ignore[import-untyped]
 
-from evalkit.serving.identity import NotOnReviewerRoster
+from evalkit.serving.connection_limits import LimitedHTTPServer
+from evalkit.serving.health import HealthCheck
+from evalkit.serving.identity import NotOnReviewerRoster, ReviewerIdentityProvider
+from evalkit.serving.kernel_manager import ReviewKernelManager
+from evalkit.serving.login_sessions import LoginThrottle
 from evalkit.serving.server_log import request_id
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Coroutine
-
-    from evalkit.serving.connection_limits import LimitedHTTPServer
-    from evalkit.serving.health import HealthCheck
-    from evalkit.serving.identity import ReviewerIdentityProvider
-    from evalkit.serving.kernel_manager import ReviewKernelManager
-    from evalkit.serving.login_sessions import LoginThrottle
 
 log = logging.getLogger("evalkit.serving")
 

@@ -7,14 +7,10 @@ import math
 import os
 import time
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from evalkit.errors import EvalkitError
 from evalkit.review.roster import ReviewerRoster
-from evalkit.store import check_and_describe_database
-
-if TYPE_CHECKING:
-    from evalkit.store import OutputFolder
+from evalkit.store import OutputFolder, check_and_describe_database
 
 #: Seconds after which the last result is checked again, and to wait for a check.
 _CHECK_INTERVAL, _CHECK_TIMEOUT = 5.0, 3.0

@@ -8,22 +8,17 @@ cookie as after a login by code; the cookie is valid as long as the hub confirms
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyterhub.services.auth import HubOAuth
 from tornado.httputil import url_concat
-from tornado.web import HTTPError
+from tornado.web import HTTPError, RequestHandler
 
 from evalkit.serving.handlers import LoginFormHandler
 from evalkit.serving.identity import REVIEWER_HEADER, LoggedInReviewer, NotOnReviewerRoster, ReviewerIdentityProvider
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tornado.web import RequestHandler
-
-    from evalkit.serving.login_sessions import LoginSession
+from evalkit.serving.login_sessions import LoginSession
 
 #: Path, below the service's URL prefix, to which the hub redirects browsers after the login.
 CALLBACK_PATH = "oauth_callback"

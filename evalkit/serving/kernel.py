@@ -41,7 +41,6 @@ def main() -> None:
 
 
 def _wait_and_apply_assignment() -> list[str]:
-    """Wait for the server's assignment, apply it and return the kernel's options."""
     for module_name in _PRELOADED_MODULES:
         import_module(module_name)
     payload = sys.stdin.buffer.read()

@@ -8,7 +8,7 @@ import os
 from collections import deque
 from collections.abc import Mapping
 from subprocess import DEVNULL
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from jupyter_core.utils import ensure_async
@@ -18,18 +18,14 @@ from psutil import Error as NoProcess
 from psutil import Process
 from tornado.ioloop import IOLoop, PeriodicCallback
 from tornado.web import HTTPError
+from tornado.websocket import WebSocketHandler
 from typing_extensions import override
 
 from evalkit.errors import EvalkitError
-from evalkit.serving.identity import ReviewServerPart
+from evalkit.serving.identity import ReviewerIdentityProvider, ReviewServerPart
+from evalkit.serving.login_sessions import LoginSession
 from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FD_VARIABLE, PAGE_MEMORY_VARIABLE
 from evalkit.serving.warm_kernel import WarmKernel, register_warm_kernel_provisioner
-
-if TYPE_CHECKING:
-    from tornado.websocket import WebSocketHandler
-
-    from evalkit.serving.identity import ReviewerIdentityProvider
-    from evalkit.serving.login_sessions import LoginSession
 
 log = logging.getLogger("evalkit.serving")
 

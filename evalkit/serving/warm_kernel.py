@@ -13,8 +13,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint
 from subprocess import DEVNULL, PIPE, Popen
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.launcher import launch_kernel
 from jupyter_client.provisioning.factory import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
@@ -22,10 +23,6 @@ from typing_extensions import override
 
 from evalkit.serving.kernel import WARM_START_OPTION
 from evalkit.serving.page import LOG_FD_VARIABLE
-
-if TYPE_CHECKING:
-    from jupyter_client.connect import KernelConnectionInfo
-
 
 log = logging.getLogger("evalkit.serving")
 

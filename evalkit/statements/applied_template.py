@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
+from evalkit.statements.column_order import group_pages_into_lines
 from evalkit.statements.dates import PartialDate, StatementPeriod, resolve_date
 from evalkit.statements.reconciliation import ReconciliationReport, SumCheck, reconcile_statement
 from evalkit.statements.reviewer_report import TemplateIssueCategory, TemplateIssueSeverity
 from evalkit.statements.statement_parser import LeftoverText, ParsedStatement, Transaction, parse_statement_lines
 from evalkit.statements.statement_template import StatementTemplate, TemplateStatus
 from evalkit.statements.table_row import TableRow
-from evalkit.statements.text_lines import PageWord, TextLine, group_words_into_lines
+from evalkit.statements.text_lines import PageWord, TextLine
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class AppliedTemplate:
     @classmethod
     def create(cls, template: StatementTemplate, bundle: DocumentBundle) -> AppliedTemplate:
         """Read the statement with the template and check its printed sums."""
-        return cls.apply_to_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
+        return cls.apply_to_lines(template, group_pages_into_lines(bundle.pages))
 
     def apply_other_template(self, template: StatementTemplate) -> AppliedTemplate:
         """Read the same pages with another template and check the printed sums."""

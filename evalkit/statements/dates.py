@@ -32,11 +32,11 @@ _MONTH_BY_FULL_NAME = {
     name: number
     for number, names in enumerate(
         (
-            "january januar janvier enero gennaio januari janeiro stycznia styczeń leden ledna január ocak tammikuuta ianuarie jaanuar janvāris sausis janúar ιανουαρίου", "february februar février febrero febbraio februari fevereiro lutego luty únor února február şubat helmikuuta februarie veebruar februāris vasaris φεβρουαρίου",
-            "march märz mars marzo maart março marca marzec březen března március mart maaliskuuta martie märts marts kovas mac μαρτίου", "april avril abril aprile kwietnia kwiecień duben dubna április nisan huhtikuuta aprilie aprīlis balandis apríl απριλίου", "may mai mayo maggio mei maio maja květen května május mayıs toukokuuta maijs gegužė maí μαΐου",
-            "june juni juin junio giugno junho czerwca czerwiec červen června június haziran kesäkuuta iunie juuni jūnijs birželis júní ιουνίου", "july juli juillet julio luglio julho lipca lipiec červenec července július temmuz heinäkuuta iulie juuli jūlijs liepa júlí julai ιουλίου", "august août agosto augustus augusti sierpnia sierpień srpen srpna augusztus ağustos elokuuta augusts rugpjūtis ágúst avgust agustus ogos αυγούστου",
-            "september septembre septiembre settembre setembro września wrzesień září szeptember eylül syyskuuta septembrie rugsėjis σεπτεμβρίου", "october oktober octobre octubre ottobre outubro października październik říjen října október ekim lokakuuta octombrie oktoober oktobris spalis οκτωβρίου",
-            "november novembre noviembre novembro listopada listopad kasım marraskuuta noiembrie lapkritis nóvember νοεμβρίου", "december dezember décembre diciembre dicembre dezembro grudnia grudzień prosinec prosince aralık joulukuuta decembrie detsember gruodis desember disember δεκεμβρίου",
+            "january januar janvier enero gennaio januari janeiro stycznia styczeń leden ledna január ocak tammikuuta ianuarie jaanuar janvāris sausis janúar ιανουαρίου января януари січня gener ιανουάριος", "february februar février febrero febbraio februari fevereiro lutego luty únor února február şubat helmikuuta februarie veebruar februāris vasaris φεβρουαρίου февраля февруари лютого febrer φεβρουάριος",
+            "march märz mars marzo maart março marca marzec březen března március mart maaliskuuta martie märts marts kovas mac μαρτίου марта март березня març machi μάρτιος", "april avril abril aprile kwietnia kwiecień duben dubna április nisan huhtikuuta aprilie aprīlis balandis apríl απριλίου апреля април квітня aprili απρίλιος", "may mai mayo maggio mei maio maja květen května május mayıs toukokuuta maijs gegužė maí μαΐου мая май травня maig μάιος",
+            "june juni juin junio giugno junho czerwca czerwiec červen června június haziran kesäkuuta iunie juuni jūnijs birželis júní ιουνίου июня юни червня juny ιούνιος", "july juli juillet julio luglio julho lipca lipiec červenec července július temmuz heinäkuuta iulie juuli jūlijs liepa júlí julai ιουλίου июля юли липня juliol ιούλιος", "august août agosto augustus augusti sierpnia sierpień srpen srpna augusztus ağustos elokuuta augusts rugpjūtis ágúst avgust agustus ogos αυγούστου августа август серпня agost agosti ags αύγουστος",
+            "september septembre septiembre settembre setembro września wrzesień září szeptember eylül syyskuuta septembrie rugsėjis σεπτεμβρίου сентября септември вересня setembre septemba σεπτέμβριος", "october oktober octobre octubre ottobre outubro października październik říjen října október ekim lokakuuta octombrie oktoober oktobris spalis οκτωβρίου октября октомври жовтня oktoba οκτώβριος",
+            "november novembre noviembre novembro listopada listopad kasım marraskuuta noiembrie lapkritis nóvember νοεμβρίου ноября ноември листопада novemba νοέμβριος", "december dezember décembre diciembre dicembre dezembro grudnia grudzień prosinec prosince aralık joulukuuta decembrie detsember gruodis desember disember δεκεμβρίου декабря декември грудня desembre desemba δεκέμβριος",
         ),
         1,
     )
@@ -56,9 +56,13 @@ _WEEKDAY = (
     r"seg|ter|qua|qui|sex|ma|wo|vr|za|zo|man|tir|ons|tor|fre|l[øö]r|s[øö]n|pon|wto?|[śs]r|czw|pt|ndz|po|[úu]t|st|[čc]t|p[áa]|ne)"
     r"[.,]{0,2}\s)?"
 )
+_WEEKDAY_NAME = r"[^\W\d_]{2,7}(?i:day|di|dì|tag|dag|woch|feira|coles|nes)"
 _OCR_NOISE_CHARACTERS = " .,:;'|_*"
 #: The time of day and marks of footnotes behind a date.
 _DATE_TAIL = re.compile(r"(?:[ T]\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?)?[ *†‡#]*$")
+#: What is printed between the numbers and the month, or behind the first day: "3rd of March", "1er mars", "3 de abril".
+_DATE_LINKS = re.compile(r"(?<=\d)(?:st|nd|rd|th|er|º|ª)(?=[\s,]|$)|(?<=[\w.])\s(?:de|del|of)(?=\s\w)", re.IGNORECASE)
+_IDEOGRAPHIC_DATE = re.compile(r"(\d{4})年\s?(\d{1,2})月\s?(\d{1,2})日")
 #: A period within one month, whose name and year are printed once.
 _UNTIL = r"\s?(?:-|–|to|through|bis|au|al?|t/m)\s?"
 _MONTH_BEFORE_DAYS = re.compile(rf"\b([^\W\d_]{{3,9}}) (\d{{1,2}}){_UNTIL}(\d{{1,2}}),? ((?:19|20)\d\d)\b")
@@ -132,10 +136,12 @@ def parse_partial_date(text: str, date_formats: Iterable[str], *, is_ocr_text: b
 
     >>> parse_partial_date("2/6/2020", ["%m/%d/%Y"]), parse_partial_date("31.12.", ["%d.%m."]), parse_partial_date("5 Mär 24", ["%d %b %y"])
     (PartialDate(year=2020, month=2, day=6), PartialDate(year=None, month=12, day=31), PartialDate(year=2024, month=3, day=5))
+    >>> parse_partial_date("3 de abril de 2024", DATE_FORMATS), parse_partial_date("lundi 1er mars", DATE_FORMATS)
+    (PartialDate(year=2024, month=4, day=3), PartialDate(year=None, month=3, day=1))
     >>> parse_partial_date("13/13/2020", ["%m/%d/%Y", "%d/%m/%Y"]), parse_partial_date("30 Feb", ["%d %b"]), parse_partial_date("4 Foo", ["%d %b"])
     (None, None, None)
     """
-    printed = _DATE_TAIL.sub("", text.strip(), count=1)
+    printed = _DATE_TAIL.sub("", _drop_date_links(text.strip()), count=1)
     for candidate in (printed, printed.strip(_OCR_NOISE_CHARACTERS)) if is_ocr_text else (printed,):
         for date_format in date_formats:
             match = _compile_date_format(date_format).fullmatch(candidate)
@@ -152,6 +158,7 @@ def find_dates_in_text(text: str, date_formats: Iterable[str]) -> Iterator[Parti
     >>> [day.day for day in find_dates_in_text("March 1 to 31, 2024", ["%b %d, %Y"])]
     [1, 31]
     """
+    text = _drop_date_links(text)
     text = _MONTH_BEFORE_DAYS.sub(r"\1 \2, \4 - \1 \3, \4", text)
     text = _MONTH_BEHIND_DAYS.sub(r"\1 \3 \4 - \2 \3 \4", text)
     date_spans = sorted(
@@ -180,7 +187,7 @@ def find_named_month(text: str) -> StatementPeriod | None:
     >>> find_named_month("Margin 2020 of 5 Marches 1") is None
     True
     """
-    for match in _MONTH_WITH_YEAR.finditer(text[:500]):
+    for match in _MONTH_WITH_YEAR.finditer(_drop_date_links(text[:500])):
         name, year = match["month"] or match["number"], int(match["year"] or match["first_year"])
         month = int(name) if name.isdigit() else _find_named_month(name.casefold(), is_exact=True)
         if month and 1 <= month <= 12:
@@ -215,6 +222,10 @@ def resolve_date(partial_date: PartialDate, period: StatementPeriod | None) -> d
     return max(candidates, key=lambda day: (day <= period.end, day), default=None)
 
 
+def _drop_date_links(text: str) -> str:
+    return _IDEOGRAPHIC_DATE.sub(r"\1-\2-\3", _DATE_LINKS.sub("", text))
+
+
 @cache
 def _find_named_month(name: str, *, is_exact: bool = False) -> int | None:
     """Return the month of a name; its first letters suffice unless ``is_exact``."""
@@ -247,5 +258,5 @@ def _compile_date_format(date_format: str) -> re.Pattern[str]:
     if "." in date_format:  # a blank behind each point, and a point behind the date, are a matter of taste
         pattern = re.sub(r"\\\.(?=\()", r"\\.\\s?", pattern) + (r"\.?" if not date_format.endswith(".") else "")
     # Before a month's name the day of the week may be written out, with a comma.
-    weekday = r"(?:[^\W\d_]{4,14}, )?" + _WEEKDAY if "%b" in date_format else _WEEKDAY
+    weekday = rf"(?:[^\W\d_]{{4,14}}, |{_WEEKDAY_NAME} )?{_WEEKDAY}" if "%b" in date_format else _WEEKDAY
     return re.compile(pattern if date_format.startswith("%b") else f"{weekday}{pattern}")

@@ -148,21 +148,6 @@ class LayoutSurvey:
         return any(sum_line is line for sum_line, _ in self.labelled_amounts)
 
     @cached_property
-    def has_text_before_dates(self) -> bool:
-        """True if most rows begin with text, and none is between date and amounts."""
-        dates = self.date_column.dates_or_amounts
-        first_amount_x = min(column.x0 for column in self.amount_columns)
-        texts = [
-            [word for word in placed_date.line.words if word.box[2] < first_amount_x and _LETTERS.search(word.text)]
-            for placed_date in dates
-        ]
-        return 2 * sum(
-            any(word.box[2] < placed_date.x0 for word in words)
-            and not any(word.box[0] > placed_date.x1 for word in words)
-            for placed_date, words in zip(dates, texts, strict=True)
-        ) > len(dates)
-
-    @cached_property
     def continuation_gap(self) -> float:
         """The largest distance of a description's next line, in heights of a word.
 
@@ -767,7 +752,7 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
                 is_near
                 and not is_heading
                 and id(other_line) not in row_line_ids
-                and not any(word.text[-1:].isdigit() for word in other_line.words)
+                and not any(map(str.isdigit, other_line.text))
             ):
                 yield other_line
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
+from evalkit.statements.column_order import group_pages_into_lines
 from evalkit.statements.layout_survey import find_line_dates
 from evalkit.statements.statement_kinds import find_statement_kind
-from evalkit.statements.text_lines import TextLine, group_words_into_lines
+from evalkit.statements.text_lines import TextLine
 
 BANK_STATEMENT_CODE = "BANK-STATEMENT"
 #: Facts about patients that no bank prints: a hospital's account of payments is no bank statement.
@@ -46,7 +47,7 @@ def is_bank_statement(bundle: DocumentBundle) -> bool:
     """
     if any(fact.kind in _MEDICAL_FACTS for page in bundle.pages for fact in page.identifiers):
         return False
-    lines_by_page = tuple(group_words_into_lines(page) for page in bundle.pages[:_MAX_PAGES])
+    lines_by_page = group_pages_into_lines(bundle.pages[:_MAX_PAGES])
     lines = [line for page_lines in lines_by_page for line in page_lines]
     vocabulary = load_bank_vocabulary()
 

@@ -25,6 +25,7 @@ from evalkit.llm.model import Model, Usage
 from evalkit.statements.amounts import MINUS_MARKS, SignMark, parse_amount
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
+from evalkit.statements.column_order import group_pages_into_lines
 from evalkit.statements.date_survey import generate_date_hypotheses
 from evalkit.statements.direction_proofs import DirectionEvidence
 from evalkit.statements.layout_survey import (
@@ -70,7 +71,6 @@ from evalkit.statements.template_retry import (
     count_met_sums,
     is_tried,
 )
-from evalkit.statements.text_lines import group_words_into_lines
 from evalkit.statements.worker_thread import run_in_daemon_thread
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ class TemplateHypothesis:
     row_order: Literal["oldest_first", "newest_first"]
     has_wide_regions: bool
     """True: extend the regions by 3 % of the page up and down."""
+    account_headings: tuple[str, ...]
+    """Patterns of the headings of accounts."""
     initial_score: float
     """Score of the hypothesis before the statement is read with it; usual layouts score higher."""
 
@@ -100,6 +102,8 @@ _TITLE_WEIGHT = 0.4
 _MAX_LOST_SHARE = 0.1
 #: Further distances of a description's next line, in heights of a word, that are tried if reviewers criticised it.
 _CONTINUATION_GAPS = (2.2, 3.4)
+#: Penalty for headings of accounts that only their place shows; less than for a sum that is not met.
+_ACCOUNTS_PENALTY = 0.5
 #: Most columns of amounts that get a meaning, counted from the right; others are not read.
 _MAX_AMOUNT_COLUMNS = 4
 #: On statements of debts an amount with a minus is a payment.
@@ -141,20 +145,34 @@ def generate_hypotheses(
     if "date_format" not in complaints:
         date_hypotheses = [date_hypothesis for date_hypothesis in date_hypotheses if date_hypothesis.prior > -0.5]
     date_once_options = (False, True) if _has_undated_rows(layout) else (False,)
+    account_options = [find_account_heading_patterns(layout, is_by_place=False)]
+    if not account_options[0] and (headings := find_account_heading_patterns(layout, is_by_place=True)):
+        account_options.append(headings)
     for column_names, title_prior in _generate_column_names(layout):
         for (date_rules, row_order, date_prior), (
             amount_rules,
             sign_prior,
-        ), date_once, gap, has_wide_regions in product(
+        ), date_once, gap, has_wide_regions, account_headings in product(
             date_hypotheses,
             _generate_amount_rules(layout, column_names, has_headings=has_headings),
             date_once_options,
             gaps,
             wide_region_options,
+            account_options,
         ):
-            initial_score = title_prior + date_prior + sign_prior
+            initial_score = (
+                title_prior + date_prior + sign_prior - _ACCOUNTS_PENALTY * account_options.index(account_headings)
+            )
             yield TemplateHypothesis(
-                column_names, amount_rules, date_rules, date_once, gap, row_order, has_wide_regions, initial_score
+                column_names,
+                amount_rules,
+                date_rules,
+                date_once,
+                gap,
+                row_order,
+                has_wide_regions,
+                account_headings,
+                initial_score,
             )
 
 
@@ -424,7 +442,7 @@ def build_next_draft(bundle: DocumentBundle, retry: BuilderRetryInput) -> Applie
 def _build_scored_drafts(
     bundle: DocumentBundle, retry: BuilderRetryInput | None
 ) -> tuple[LayoutSurvey, list[ScoredDraft]]:
-    lines_by_page = tuple(group_words_into_lines(page) for page in bundle.pages)
+    lines_by_page = group_pages_into_lines(bundle.pages)
     layout = survey_layout(lines_by_page)
     if layout is None:
         raise DocumentError(
@@ -523,7 +541,6 @@ class _TemplateAssembler:
                 *find_balance_line_patterns(layout),
             ),
             section=find_direction_headings(layout),
-            accounts=find_account_heading_patterns(layout),
             ends=find_table_end_patterns(layout),
         )
 
@@ -543,6 +560,7 @@ class _TemplateAssembler:
                     "gap": hypothesis.continuation_gap,
                     "date_once": hypothesis.date_once,
                     "order": hypothesis.row_order,
+                    "accounts": hypothesis.account_headings,
                 }
             ),
             reconciliation=self._sum_labels,

@@ -94,18 +94,14 @@ def _compute_column_edge(
 
 
 def _find_description_span(layout: LayoutSurvey, taken_spans: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Find left and right edge of the descriptions: words outside the taken spans.
-
-    Right of the dates, or left of them if most rows have no text between date and amount.
-    """
+    """Find left and right edge of the descriptions: words right of the dates, outside the taken spans."""
     row_spans: list[tuple[float, float]] = []
     first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
-    is_left_of_date = layout.has_text_before_dates
     for placed_text in layout.date_column.dates_or_amounts:
         words = [
             word
             for word in placed_text.line.words
-            if (word.box[2] < placed_text.x0 if is_left_of_date else placed_text.x1 < word.box[0])
+            if placed_text.x1 < word.box[0]
             and not any(x0 - NARROW_MARGIN <= word.center_x <= x1 + NARROW_MARGIN for x0, x1 in taken_spans)
         ]
         if words:
@@ -341,10 +337,11 @@ def _find_group_totals(layout: LayoutSurvey) -> list[tuple[str, Direction]]:
     return [] if rest or len(set(totals)) == len(totals) else totals
 
 
-def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
+def find_account_heading_patterns(layout: LayoutSurvey, *, is_by_place: bool) -> tuple[str, ...]:
     """Return patterns of headings that name an account; empty for a single account.
 
     Only headings with transactions below them count, and with a balance: the number of a card has none.
+    ``is_by_place``: whatever is printed right above the titles of a table is its heading.
     """
     current_heading, headings_of_rows, headings_of_balances = "", list[str](), set[str]()
     balance_line_ids = {id(line) for line, amount in layout.labelled_amounts if amount.kind in ("opening", "closing")}
@@ -354,12 +351,19 @@ def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
         for title in column.list_titles(layout.header_lines)
     )
     for lines in layout.lines_by_page:
-        for line in lines:
+        is_in_row = False
+        for position, line in enumerate(lines):
             if has_balance_column or id(line) in balance_line_ids:
                 headings_of_balances.add(current_heading)
+            is_in_row = is_in_row and line.box[0] >= layout.date_column.x1 and not _is_apart(layout, lines, position)
             if layout.is_row_start(line):
+                is_in_row = True
                 headings_of_rows.append(current_heading)
-            elif not layout.is_header_line(line) and _is_account_heading(layout, line):
+            elif not (is_in_row or layout.is_header_line(line)) and (
+                any(map(layout.is_header_line, lines[position + 1 : position + 2]))
+                if is_by_place
+                else _is_account_heading(layout, line)
+            ):
                 current_heading = re.sub(r"\W*\(?continued\)?$", "", line.text, flags=re.IGNORECASE)
     headings = [heading for heading in dict.fromkeys(headings_of_rows) if heading in headings_of_balances - {""}]
     patterns = tuple(dict.fromkeys(map(build_pattern_with_any_numbers, headings)))
@@ -462,20 +466,19 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
 
     Continuation lines, sums and known lines without a transaction still belong to the table.
     """
-    first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
-    last_amount_x = max(amount_column.x1 for amount_column in layout.amount_columns)
     for position in range(last_row_position + 1, len(lines)):
         line, previous_line = lines[position], lines[position - 1]
         is_known_line = layout.is_sum_line(line) or any(
             match_at_line_start(pattern, line.text) for pattern in load_bank_vocabulary().furniture
         )
         is_below_text = (
-            layout.has_text_before_dates
-            or layout.date_column.x1 < line.box[0]
+            layout.date_column.x1 < line.box[0]
             # The value date of a row may be printed below its date.
             or any(layout.date_column.overlaps(day.x0, day.x1) for day in find_line_dates(line))
         )
-        is_continuation = is_below_text and (line.box[2] < first_amount_x or last_amount_x < line.box[0])
+        is_continuation = is_below_text and not any(
+            column.overlaps(line.box[0], line.box[2]) for column in layout.amount_columns
+        )
         has_amount = not layout.is_row_start(line) and _ends_in_amount(layout, line)
         if (
             line.deskewed_center_y - previous_line.deskewed_center_y > layout.continuation_gap * previous_line.height

@@ -351,11 +351,13 @@ def shift_line(line: TextLine, shift: float) -> TextLine:
 
     Its boxes on the page stay.
     """
-    if not shift:
-        return line
-    boxes = [(x0 - shift, y0, x1 - shift, y1) for x0, y0, x1, y1 in (word.box for word in line.words)]
-    words = zip(line.words, boxes, strict=True)
-    return replace(line, words=tuple(replace(word, box=box, page_box=word.page_box or word.box) for word, box in words))
+    return replace(line, words=tuple(shift_word(word, shift) for word in line.words)) if shift else line
+
+
+def shift_word(word: PageWord, shift: float) -> PageWord:
+    """Move a word left by a share of the page's width; its box on the page stays."""
+    x0, y0, x1, y1 = word.box
+    return replace(word, box=(x0 - shift, y0, x1 - shift, y1), page_box=word.page_box or word.box)
 
 
 def _divide_line(line: TextLine, panels: Sequence[Region]) -> dict[int, TextLine]:

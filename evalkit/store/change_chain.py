@@ -377,8 +377,7 @@ def _iterate_recorded_files(files: RecordedFiles) -> Iterator[tuple[str, bytes]]
             *_, file_name = parts = name.split("/")  # what others leave in folders is no record
             if file_name not in NEUTRAL_NAMES and all(map(NAME_PART_PATTERN.fullmatch, parts)):
                 yield name, _read_or_blank(files, name)
-    for name in filter(files.has_file, RECORDED_FILES):
-        yield name, files.read_bytes(name)
+    yield from ((name, files.read_bytes(name)) for name in filter(files.has_file, RECORDED_FILES))
 
 
 def _read_or_blank(files: RecordedFiles, name: str) -> bytes:

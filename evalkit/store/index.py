@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -81,6 +80,12 @@ class OutputIndex:
         self.check_rows = self._database.check_rows
         #: Return True if searches for documents, cases or closings find other rows than there are.
         self.has_damaged_index = partial(self._database.has_damaged_index, *_INDEX_TABLES)
+        #: Return a ``with`` block that runs all statements of this thread in one transaction, with a single disk sync.
+        self.batch_into_one_transaction = self._database.batch_into_one_transaction
+        #: Return a ``with`` block with a function that writes the database, as it is now, to a new SQLite file.
+        self.hold_snapshot = self._database.hold_snapshot
+        #: Rewrite the database's files without deleted rows; return False if others read all the time: they may be left.
+        self.vacuum = self._database.vacuum
         #: Write what searches use again from the rows.
         self.rewrite_search_indexes = self._database.rewrite_search_indexes
         self.case_list = CaseList(self._database)
@@ -112,14 +117,6 @@ class OutputIndex:
                     self.review_heads.save_missing_or_newer_heads([head])
         finally:
             self._database.close()
-
-    def batch_into_one_transaction(self) -> AbstractContextManager[None]:
-        """Run all statements of this thread in one transaction, with a single disk sync."""
-        return self._database.batch_into_one_transaction()
-
-    def hold_snapshot(self) -> AbstractContextManager[Callable[[Path], None]]:
-        """Yield a function that writes the database, as it is now, to a new SQLite file."""
-        return self._database.hold_snapshot()
 
     def list_documents(self) -> list[dict[str, Any]]:
         """List the rows of all documents, sorted by doc_id."""
@@ -270,13 +267,6 @@ class OutputIndex:
                     .values(case_id=name)
                 )
         return {name: count for name, count in removed_counts.items() if count}
-
-    def vacuum(self) -> bool:
-        """Rewrite the database's files, so that they no longer contain deleted rows.
-
-        False if another process was reading all the time: the write-ahead log may still contain deleted rows then.
-        """
-        return self._database.vacuum()
 
     def rebuild(
         self,

@@ -304,7 +304,12 @@ class LocalOutputFolder(OutputFolder):
     @override
     def _write_atomically(self, name: str, content: bytes) -> None:
         with self._stage_file(name, content) as staged_file:
-            staged_file.move_into_place()
+            os.replace(
+                staged_file.temp_name,
+                staged_file.file_name,
+                src_dir_fd=staged_file.temp_folder_fd,
+                dst_dir_fd=staged_file.parent_fd,
+            )
 
     @override
     def _create_atomically_if_absent(self, name: str, content: bytes) -> bool:
@@ -368,9 +373,6 @@ class _StagedFile(NamedTuple):
     temp_folder_fd: int
     file_name: str
     parent_fd: int
-
-    def move_into_place(self) -> None:
-        os.replace(self.temp_name, self.file_name, src_dir_fd=self.temp_folder_fd, dst_dir_fd=self.parent_fd)
 
     def link_into_place_if_absent(self) -> bool:
         try:

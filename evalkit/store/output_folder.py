@@ -100,8 +100,7 @@ class OutputFolder(ABC):
 
         The files may have names that evalkit itself would not choose.
         """
-        for name in sorted(self.map_file_versions(subfolder)):
-            yield name, self.read_listed_file(name)
+        yield from ((name, self.read_listed_file(name)) for name in sorted(self.map_file_versions(subfolder)))
 
     @abstractmethod
     def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:

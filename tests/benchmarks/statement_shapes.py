@@ -8,7 +8,9 @@ a bank's month, reviewed, and then reads that month and the next one. ``sound`` 
 proves all signs and dates; where it does not, a person must be asked: there the rows are counted again with the better
 of the readings between which that person chooses, and without what the page does not say and the program has named as
 open (a year, a sign). ``--without-words`` measures what does not rest on known words: on pages of text all longer words
-are nonsense, but for months and what the rows say.
+are nonsense, but for months and what the rows say. ``--perturbed N`` needs no author: known shapes are drawn with columns
+in another order or place, stacked titles, amounts below, other decimals and letters, otherwise for each ``N``; what is
+true stays true.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -36,6 +39,7 @@ from typing import Any
 
 from benchmarks.first_contact.statement_shapes import drawing
 from benchmarks.first_contact.statement_shapes.drawing import DrawShape, Statement, TrueRow, TrueSum
+from benchmarks.first_contact.statement_shapes.perturbed import perturb
 from benchmarks.measuring import ROOT, TIMESTAMP
 from rich.console import Console
 from rich.table import Table
@@ -325,7 +329,9 @@ class _Run:
         return None
 
 
-def measure(half: str, shape: str, seed: int, *, without_words: bool = False) -> Outcome:
+def measure(
+    half: str, shape: str, seed: int, *, without_words: bool = False, perturbation: int | None = None
+) -> Outcome:
     """Build a template from a bank's month, review it, and read that month and the next one with it."""
     run = _Run()
 
@@ -333,7 +339,8 @@ def measure(half: str, shape: str, seed: int, *, without_words: bool = False) ->
         bundle = read_statement(statement, folder)
         return take_words_away(statement, bundle) if without_words and not statement.is_scanned else bundle
 
-    statement, following = (draw(half, shape, seed, later) for later in (0, 1))
+    with nullcontext() if perturbation is None else perturb(shape, perturbation):
+        statement, following = (draw(half, shape, seed, later) for later in (0, 1))
     build_seconds = review_seconds = 0.0
     result: TemplateReviewResult | None = None
     applied: AppliedTemplate | None = None
@@ -489,6 +496,7 @@ def main() -> None:
     parser.add_argument("--shape", action="append", help="only the shapes whose names contain this")
     parser.add_argument("--show", action="store_true", help="what is wrong in each statement")
     parser.add_argument("--without-words", action="store_true", help="with longer words as nonsense")
+    parser.add_argument("--perturbed", type=int, metavar="N", help="with columns, titles, lines and numbers otherwise")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -497,7 +505,12 @@ def main() -> None:
     ]
     work = [(options.half, name, seed) for name in names for seed in range(options.months)]
     with ProcessPoolExecutor(options.jobs) as pool:
-        outcomes = list(pool.map(partial(measure, without_words=options.without_words), *zip(*work, strict=True)))
+        outcomes = list(
+            pool.map(
+                partial(measure, without_words=options.without_words, perturbation=options.perturbed),
+                *zip(*work, strict=True),
+            )
+        )
     console = Console(width=170)
     if options.show:
         tell_statements(outcomes, console)

@@ -127,7 +127,7 @@ def test_bound_moves_as_the_evidence_does(rows, noticed_share):
 
 @pytest.mark.parametrize("kind", ["even", "rarely drawn are wrong", "bursts", "worse later", "better later"])
 def test_false_bounds_are_rare_at_every_look(kind):
-    """Look after each tenth document, at an error rate that is the tolerated one on average."""
+    """Look after each twentieth document, at an error rate that is the tolerated one on average."""
     generator, rate, number, repeats = np.random.default_rng(5), 0.05, 1200, 150
     false_count = 0
     for _ in range(repeats):
@@ -142,7 +142,7 @@ def test_false_bounds_are_rare_at_every_look(kind):
         is_wrong = generator.random(number) < risks
         is_found = is_wrong & (generator.random(number) < probabilities)
         mean_risks, wrong_shares = (np.cumsum(column) / np.arange(1, number + 1) for column in (risks, is_wrong))
-        for look in range(10, number, 10):
+        for look in range(10, number, 20):
             true_rate = min(mean_risks[look - 1], wrong_shares[look - 1])
             process = BettingProcess(AuditHistory(probabilities[:look], is_found[:look]), 1.0)
             if true_rate > 0 and process.is_refuted(np.nextafter(true_rate, 0), 0.95):

@@ -105,10 +105,13 @@ def test_the_site_states_its_own_use(folder: Path) -> None:
 def test_every_record_file_is_covered(folder: Path) -> None:
     output = folder / "output"
     *_, last_but_one, last = sorted(f"changes/{path.name}" for path in (output / "changes").iterdir())
-    for path in sorted(path for path in output.rglob("*") if path.is_file()):
-        name = str(path.relative_to(output))
-        if name.partition("/")[0] not in {*COVERED_FOLDERS, "reviewers.json", "production.json"}:
-            continue
+    names = sorted(str(path.relative_to(output)) for path in output.rglob("*") if path.is_file())
+    tried = {last_but_one, last}
+    for top in (*COVERED_FOLDERS, "reviewers.json", "production.json"):
+        of_top = [name for name in names if name.partition("/")[0] == top]
+        tried |= {*of_top[:2], *of_top[-2:]}
+    for name in sorted(tried):
+        path = output / name
         content = path.read_bytes()
         path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
         verification = check(folder)

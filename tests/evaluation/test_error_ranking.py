@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.evaluation.error_ranking import (
@@ -60,6 +60,7 @@ def test_nothing_wrong_is_no_ranking():
     assert not ranking.caught_errors
 
 
+@settings(max_examples=25)
 @given(_documents)
 def test_more_pages_catch_no_less_and_never_beat_the_best(documents):
     shares = [

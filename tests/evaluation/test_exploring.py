@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from evaluation.findings import finding
 from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated_document, labels, study, truth
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import open_folder
 
@@ -132,6 +132,7 @@ def test_rules_say_what_the_report_says(explorer: StudyExplorer) -> None:
     assert explorer.answer({"source": "inbox"}, "program")["rules"] == []
 
 
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from((RIGHT, WRONG, UNSEEN, UNREAD)), max_size=12))
 def test_rule_sums_do_not_depend_on_how_documents_are_divided(chosen: list) -> None:
     many = study(*(replace(one, doc_id=f"{one.doc_id}{number}") for number, one in enumerate(chosen)))

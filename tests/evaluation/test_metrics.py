@@ -114,7 +114,7 @@ def test_an_unknown_truth_is_not_matched_by_an_unknown_answer():
     [compute_accuracy, compute_macro_f1, lambda a, b: tabulate_confusion(a, b, TYPES)],
 )
 def test_lists_of_different_length_are_refused(function):
-    with pytest.raises(ValueError, match="one answer for each truth"):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         function(["Note"], [])
 
 

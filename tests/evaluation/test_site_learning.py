@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,11 @@ class Hospital:
         self.inputs, self.output = folder / "in", folder / "out"
         self.letters = write_folder(self.inputs, COUNT)
         self.decisions = self.run()
+
+    def copy_to(self, output: Path) -> Hospital:
+        copied = copy(self)
+        copied.output = Path(shutil.copytree(self.output, output))
+        return copied
 
     @property
     def files(self) -> OutputFolder:
@@ -72,11 +79,30 @@ def few_answers_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning, "MIN_LEARNED", 16)
 
 
+@pytest.fixture(scope="module")
+def both_hospitals(tmp_path_factory: pytest.TempPathFactory) -> tuple[Hospital, Hospital]:
+    """The hospital before and after its letters were answered rightly, made once: who changes it works on a copy."""
+    folder = tmp_path_factory.mktemp("hospital")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVALKIT_AUDIT_RATE_START", "1")
+        patch.chdir(folder)
+        unanswered = Hospital(folder)
+        answered = unanswered.copy_to(folder / "answered")
+        answered.review(by_turns)
+        return unanswered, answered
+
+
 @pytest.fixture
-def hospital(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hospital]:
+def unanswered(both_hospitals: tuple[Hospital, Hospital], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hospital:
     monkeypatch.setenv("EVALKIT_AUDIT_RATE_START", "1")
     monkeypatch.chdir(tmp_path)
-    return Hospital(tmp_path)
+    return both_hospitals[0].copy_to(tmp_path / "out")
+
+
+@pytest.fixture
+def hospital(both_hospitals: tuple[Hospital, Hospital], unanswered: Hospital, tmp_path: Path) -> Hospital:
+    """Answered."""
+    return both_hospitals[1].copy_to(tmp_path / "answered")
 
 
 def by_turns(number: int) -> str:
@@ -84,7 +110,6 @@ def by_turns(number: int) -> str:
 
 
 def test_promoted_weights_decide_until_they_are_taken_back(hospital: Hospital) -> None:
-    hospital.review(by_turns)
     before = hospital.decisions
     assert Counter(before.values())["ESCALATE_TO_SME"] > COUNT / 3
     outcome = hospital.propose()
@@ -111,7 +136,6 @@ def test_promoted_weights_decide_until_they_are_taken_back(hospital: Hospital) -
 
 
 def test_changed_weights_are_found_and_never_used(hospital: Hospital) -> None:
-    hospital.review(by_turns)
     file_name = hospital.propose().file_name
     promote_proposal(hospital.files, promoted_by="A. Analyst", promoted_at=WHEN)
     assert verify_integrity(hospital.files).faults == ()
@@ -125,26 +149,25 @@ def test_changed_weights_are_found_and_never_used(hospital: Hospital) -> None:
 
 
 def test_a_proposal_holds_no_word_of_a_patient(hospital: Hospital) -> None:
-    hospital.review(by_turns)
     stored = (hospital.output / str(hospital.propose().file_name)).read_text().casefold()
     names = {word.casefold() for letter in hospital.letters for word in letter.text.split("Patient: ")[1].split()[:2]}
     assert not [name for name in names if f'"{name.strip(",")}' in stored or f' {name.strip(",")}"' in stored]
     assert not [letter.name for letter in hospital.letters if letter.name in stored]
 
 
-def test_simulated_reviewers_teach_only_if_allowed(hospital: Hospital) -> None:
-    hospital.review(lambda number: f"simulated_{by_turns(number)}")
-    refused = hospital.propose()
+def test_simulated_reviewers_teach_only_if_allowed(unanswered: Hospital) -> None:
+    unanswered.review(lambda number: f"simulated_{by_turns(number)}")
+    refused = unanswered.propose()
     assert refused.file_name is None
     assert [(row.reason, row.answers) for row in refused.challenge.left_out] == [("simulated reviewers", COUNT)]
-    assert hospital.propose(allow_simulated=True).challenge.obstacles == ()
+    assert unanswered.propose(allow_simulated=True).challenge.obstacles == ()
 
 
-def test_answers_with_a_type_of_the_site_are_left_out_and_counted(hospital: Hospital) -> None:
-    (hospital.output / "own_types.toml").write_text('["Operative Note"]\ndefinition = "A surgeon\'s account."\n')
+def test_answers_with_a_type_of_the_site_are_left_out_and_counted(unanswered: Hospital) -> None:
+    (unanswered.output / "own_types.toml").write_text('["Operative Note"]\ndefinition = "A surgeon\'s account."\n')
     try:
-        hospital.review(by_turns, lambda number, letter: "Operative Note" if number % 8 == 0 else letter.kind)
-        outcome = hospital.propose()
+        unanswered.review(by_turns, lambda number, letter: "Operative Note" if number % 8 == 0 else letter.kind)
+        outcome = unanswered.propose()
         left_out = {row.reason: row.answers for row in outcome.challenge.left_out}
         assert left_out["a type of your own, which cannot be learned yet"] == COUNT // 8
         assert not any("more answers" in obstacle for obstacle in outcome.challenge.obstacles)
@@ -152,16 +175,15 @@ def test_answers_with_a_type_of_the_site_are_left_out_and_counted(hospital: Hosp
         use_own_types({})
 
 
-def test_a_week_of_wrong_answers_is_left_out_and_named(hospital: Hospital) -> None:
+def test_a_week_of_wrong_answers_is_left_out_and_named(unanswered: Hospital) -> None:
     """All pathology letters of the third week are called Other."""
-    hospital.review(by_turns, lambda number, letter: "Other" if number // 8 == 2 and number % 2 else letter.kind)
-    outcome = hospital.propose()
+    unanswered.review(by_turns, lambda number, letter: "Other" if number // 8 == 2 and number % 2 else letter.kind)
+    outcome = unanswered.propose()
     assert "2026-W04" in {row.who for row in outcome.challenge.left_out}
     assert not outcome.challenge.learned_ids & {f"letter_{number:03}" for number in range(16, 24)}
 
 
 def test_the_commands_propose_promote_and_revert(hospital: Hospital) -> None:
-    hospital.review(by_turns)
     output = ("--output", str(hospital.output))
     without = evalkit_command("learn", "promote", "--by", "A. Analyst", *output)
     assert (without.returncode, "no weights were proposed" in without.stderr) == (2, True)

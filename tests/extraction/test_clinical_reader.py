@@ -48,6 +48,8 @@ FIRST_LOOK = [
     ("pathology", "grade", "Histologic grade\n2\nMargins", "2"),
     ("pathology", "margins", "Tumor extends to the deep margin.", "positive"),
     ("pathology", "stage", "Pathologic stage: pT1c pN0(sn)", "pT1c pN0(sn)"),
+    ("pathology", "stage", "pT category pT3\npN category pN1b", "pT3 pN1b"),
+    ("pathology", "histology", "6 Conclusion\nAcute myeloid leukaemia, with maturation.", "Acute myeloid leukaemia"),
     ("pathology", "tumorSize", "Specimen size: 18 cm\nTumor size: 2.2 X 1.8 cm.", "2.2 x 1.8 cm"),
     ("pathology", "date", "DOB: 09/05/1961\nReported: 02/07/2025 11:20", "2025-02-07"),
     ("pathology", "institution", "Northgate University Hospital\n12 Foundry Street", "Northgate University Hospital"),

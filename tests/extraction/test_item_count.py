@@ -430,6 +430,7 @@ def test_a_number_in_other_words_announces_variants(text: str) -> None:
         ("Left level II node, 2.1 cm.", "Right level II node, 2.1 cm.", True),
         ("Right lung: nodule of 12 mm. Left lung clear.", "Left lung nodule of 12 mm.", True),
         ("Right lung: nodule of 12 mm. Left lung clear.", "Right lung nodule of 12 mm.", False),
+        ("A mass of the right temporal lobe. The left lobe is normal.", "Metastasis of the left temporal lobe.", True),
         ("Nodule in the RUL.", "Right lung nodule.", False),
         ("Effusions on both sides.", "Left pleural effusion.", False),
     ],
@@ -754,16 +755,35 @@ def test_an_impression_against_all_findings_is_doubted(impression: str, *, is_do
 
 
 @pytest.mark.parametrize(
-    ("text", "is_doubted"),
+    ("value", "text", "is_doubted"),
     [
-        ("Nodal lymphoma.", True),
-        ("Squamous carcinoma of the lung.", False),
-        ("A lymphoma is excluded.", False),
-        ("History: melanoma of the skin.", False),
+        ("Adenocarcinoma", "Nodal lymphoma.", True),
+        ("Adenocarcinoma", "Squamous carcinoma of the lung.", True),
+        ("Adenocarcinoma", "Invasive carcinoma of the lung.", False),
+        ("Adenocarcinoma", "A lymphoma is excluded.", False),
+        ("Adenocarcinoma", "History: melanoma of the skin.", False),
+        ("Adenocarcinoma", "Tubular adenoma of the colon.", False),
+        ("Pleomorphic sarcoma", "Our diagnosis: leiomyosarcoma.", True),
+        ("Invasive carcinoma", "Type: invasive lobular carcinoma.", True),
+        ("Invasive lobular carcinoma", "Title: carcinoma of the breast.", False),
+        ("Follicular carcinoma", "Opinion: follicular adenoma.", True),
     ],
 )
-def test_a_tumor_of_another_family_doubts_the_diagnosis(text: str, *, is_doubted: bool) -> None:
-    assert list_doubted(text, {"histology": "Adenocarcinoma"}) == ["histology"] * is_doubted
+def test_another_or_more_exact_tumor_doubts_the_diagnosis(value: str, text: str, *, is_doubted: bool) -> None:
+    assert list_doubted(text, {"histology": value}) == ["histology"] * is_doubted
+
+
+@pytest.mark.parametrize(
+    ("stage", "is_doubted"), [("pT3", True), ("pT3 pN1b", False), ("Stage IIIB", False), ("pN1b", False)]
+)
+def test_a_stage_without_a_printed_category_is_doubted(stage: str, *, is_doubted: bool) -> None:
+    text = "Size 3 cm\npT category pT3\nNodes 3 of 21\npN category pN1b"
+    assert list_doubted(text, {"stage": stage}) == ["stage"] * is_doubted
+
+
+def test_a_second_mutational_burden_is_a_contradiction() -> None:
+    text = "Tumor mutational burden 14.2 mut/Mb\nWith a mutational burden of 4.2 mut/Mb it is not supported by this measure."
+    assert list_doubted(text, {"tmb": "14.2"}, "genomics") == ["tmb"]
 
 
 @pytest.mark.parametrize(("last", "is_missing"), [("Sheet 2 of 3", True), ("Sheet 3 of 3", False), ("", False)])

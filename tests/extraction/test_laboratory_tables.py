@@ -38,7 +38,7 @@ LAYOUTS = [
     # Signs before the name.
     (
         "|Parameter|Messwert|Einheit\n+|Kreatinin|1.42|mg/dL\n|Harnstoff|38|mg/dL\n-|Kalium|3.1|mmol/L",
-        {"Kreatinin": "1.42 mg/dL", "Harnstoff": "38 mg/dL", "Kalium": "3.1 mmol/L"},
+        {"Kreatinin": "1.42 + mg/dL", "Harnstoff": "38 mg/dL", "Kalium": "3.1 - mmol/L"},
     ),
     # Two tables side by side.
     (

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from extraction.reports import page_of
 from extraction.scripted import found_value
 
-from evalkit.extraction.partial_values import find_partial_values
+from evalkit.extraction.partial_values import find_partial_values, find_skipped_rows
 
 
 def list_partial(values: dict[str, tuple[str, str, str]]) -> list[str]:
@@ -38,6 +39,7 @@ def test_a_result_without_a_word_of_its_row_is_doubted(raw: str, value: str, quo
         ("2.4", "2.4", "AMENDED. Platelets 2.4 (corrected; first issued as 4.2); Quick 32 %"),
         ("8", "8 g/L", "Early report: Platelets 8 g/L. Repeat in a week"),
         ("Large", "Large", "Platelets\tLarge\tA\tNegative"),
+        ("Large\nNegative", "Large", "Platelets\tLarge\t\tNegative"),
         ("58.2\n%\nnot established", "58.2 %", "Platelets\t58.2\t\tnot established\t%"),
         ("4.1", "4.1 g/L", "Platelets\t4.1\tg/L\t3.9\t4.4"),
     ],
@@ -70,3 +72,33 @@ def test_a_cut_stage_is_doubted(raw: str, value: str, *, doubted: bool) -> None:
 def test_a_variant_told_twice_is_doubted() -> None:
     values = {"mutations.1": "EML4::ALK fusion", "mutations.2": "TP53 p.R175H", "mutations.3": "ALK fusion"}
     assert list_partial({name: (value, value, value) for name, value in values.items()}) == ["mutations.3"]
+
+
+@pytest.mark.parametrize(
+    ("between", "skipped"),
+    [
+        ("Specific gravity|1.018", ["1.018"]),
+        ("Clarity|Cloudy", ["Cloudy"]),
+        ("URINE\nSpecific gravity 1.018", ["1.018"]),
+        ("URINE\nTest|Result", []),
+        ("Coagulation Test|10/12/2025 1", []),
+        ("SEROLOGY, 03/04/2025", []),
+    ],
+)
+def test_a_row_between_results_is_not_skipped(between: str, skipped: list[str]) -> None:
+    text = f"Test|10/12/2025 1\nGlucose|7.2\n{between}\nSodium|139\nSample 12"
+    page = page_of([("table", text.replace("|", "\t"))])
+    values = {
+        f"labValues.{words}": found_value(words).model_copy(
+            update={
+                "boxes": tuple(
+                    (1, *(edge / 10_000 for edge in word[2:6]))
+                    for word in page.words
+                    if page.text[word[0] : word[1]] == words
+                )
+            }
+        )
+        for words in ("7.2", "139")
+    }
+    issues = list(find_skipped_rows([page], values))
+    assert [page.text[issue.place[1] : issue.place[2]].split()[-1] for issue in issues if issue.place] == skipped

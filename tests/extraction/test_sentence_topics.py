@@ -7,10 +7,8 @@ from builders import document
 from extraction.scripted import found_value
 
 from evalkit.extraction.extraction_schema import FieldValue
-from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.sentence_topics import (
     classify_sentences,
-    find_stated_fields,
     find_topic_doubts,
     load_topic_weights,
     split_sentences,
@@ -64,14 +62,6 @@ def test_a_date_is_doubted_if_another_is_far_more_probable() -> None:
     right = found_value("2024-06-09").model_copy(update={"raw": "9 June 2024"})
     assert list_doubted(text, {"date": right}) == []
     assert list_doubted(text, {"date": found_value("2024-06-09").model_copy(update={"raw": "not on the page"})}) == []
-
-
-def test_an_optional_field_that_a_sentence_states_is_named() -> None:
-    sentences = classify_sentences(document("Greatest tumor dimension: 4.2 cm").pages)
-    template = get_field_template("pathology")
-    (issue,) = find_stated_fields(sentences, {}, template)
-    assert (issue.severity, issue.field) == ("minor", "tumorSize")
-    assert not list(find_stated_fields(sentences, {"tumorSize": found_value("4.2 cm")}, template))
 
 
 def test_a_long_quote_in_an_issue_is_shortened() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from places import open_folder
-from samples.demo_runs import list_file_stamps, read_output_files, run_samples
+from samples.demo_runs import list_file_stamps, run_samples
 
 import evalkit
 from evalkit.errors import DocumentError, ReviewConflict, StoreError, UsageError
@@ -64,11 +64,6 @@ def test_a_second_run_asks_and_writes_nothing(samples: Path, demo_run: RunSummar
     assert sum(one.calls for one in demo_run.documents) > 0
     decisions = [[(one.doc_id, one.decision, one.decision_rule) for one in run.documents] for run in (demo_run, second)]
     assert decisions[0] == decisions[1]
-
-
-def test_two_runs_into_two_folders_are_equal_clocks_apart(samples: Path, demo_run: RunSummary, tmp_path: Path) -> None:
-    run_samples(samples, tmp_path / "output", workers=1)
-    assert read_output_files(tmp_path / "output") == read_output_files(Path(demo_run.output))
 
 
 def test_fresh_does_everything_again(samples: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pymupdf
 import pytest
+from builders import document
 
 from evalkit.documents.readers import read_document
 from evalkit.statements.applied_template import AppliedTemplate
@@ -602,3 +603,42 @@ def test_letters_behind_amounts_mean_what_the_balances_show(tmp_path: Path) -> N
     ]
     applied = drawn(tmp_path, ["Elm Bank", labelled("Opening balance", "100.00 A"), _HEAD_WITH_BALANCE, *rows])
     assert _amounts(applied) == [-10, 50, -20, -5]
+
+
+def test_accounts_are_told_apart_by_the_place_of_headings() -> None:
+    def print_account(name: str, days: int, opening: str, closing: str) -> str:
+        return f"""{name}
+Date         Details          Amount     Balance
+             Opening balance             {opening}
+0{days}/03/2024   SHOP A           -12.00       {closing}
+1{days}/03/2024   SALARY            50.00      138.00
+             Closing balance              138.00
+"""
+
+    text = (
+        "Example Bank\n"
+        + print_account("Zorvik blue", 2, "100.00", " 88.00")
+        + print_account("Zorvik green", 4, "100.00", " 88.00")
+    )
+    read = build_draft_template(document(text))
+    assert [row.account for row in read.statement.transactions] == ["Zorvik blue"] * 2 + ["Zorvik green"] * 2
+    assert read.has_all_sums_met
+
+
+def test_bank_number_below_a_row_is_no_account() -> None:
+    text = """Example Bank
+Date         Details                          Amount     Balance
+             Opening balance                              100.00
+02/03/2024   SHOP A                           -12.00       88.00
+             IBAN: XX12 0004 4417
+             Invoice 7
+14/03/2024   SALARY                            50.00      138.00
+             IBAN: XX98 0004 4417
+             Invoice 7
+             Closing balance                              138.00
+"""
+    rows = build_draft_template(document(text)).statement.transactions
+    assert [row.description for row in rows] == [
+        "SHOP A IBAN: XX12 0004 4417 Invoice 7",
+        "SALARY IBAN: XX98 0004 4417 Invoice 7",
+    ]

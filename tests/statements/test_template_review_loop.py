@@ -821,7 +821,7 @@ _TEMPLATES = (
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.data(), st.sampled_from(_TEMPLATES), st.integers(0, 3), st.booleans())
 def test_every_review_ends_and_approves_nothing_that_stands(
     data: Any, given_: Any, retries: int, is_enabled: bool

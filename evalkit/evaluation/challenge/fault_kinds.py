@@ -283,7 +283,6 @@ def _quote_longest_sentences(mutated_answer: MutatedAnswer, segment: Json) -> No
 
 
 def _plant_exchanged_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Swap the types of two neighbouring segments."""
     pairs = [
         (earlier, later)
         for earlier, later in zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False)
@@ -316,7 +315,6 @@ def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 
 def _plant_false_split(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Split a segment of several pages into two segments of the same type."""
     splits = [
         (index, page)
         for index, segment in enumerate(mutated_answer.segments)

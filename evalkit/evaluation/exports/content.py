@@ -79,12 +79,11 @@ class ExportOptions:
     share_by_part: Mapping[str, float] | None
     seed: int
     with_text: bool
-    format_needs_bundles: bool = False
 
     @property
     def needs_bundles(self) -> bool:
         """True if the export needs the documents' page texts, not only the ground truth."""
-        return self.format_needs_bundles or self.deidentify or self.with_text or self.share_by_part is not None
+        return self.deidentify or self.with_text or self.share_by_part is not None
 
     @property
     def column_meanings(self) -> dict[str, str]:

@@ -109,7 +109,6 @@ def _iterate_open_cases(content: ExportContent) -> Iterator[SMEPacket]:
 
 
 def _iterate_fields(content: ExportContent) -> Iterator[tuple[str, FieldsGroundTruth]]:
-    """Iterate the documents with decided fields, with their record."""
     ending = f"{EXTRACTION_SUFFIX}.json"
     for name in content.output_folder.list_json_files(GROUND_TRUTH_FOLDER):
         if not name.endswith(ending):

@@ -26,8 +26,6 @@ class ExportFormat:
     """True if the format can be written to standard output: ``write`` accepts None."""
     is_folder: bool = False
     """True if a folder is written, with ``replace_export_folder``."""
-    needs_bundles: bool = False
-    """True if the format needs each document's bundle; a document without one is left out and named."""
     is_table: bool = True
     """False if the format holds whole documents or the whole folder, so that there is no level, split or text column, and no masking."""
 

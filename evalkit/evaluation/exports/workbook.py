@@ -115,8 +115,7 @@ def _iterate_issues(content: ExportContent) -> Iterator[_Row]:
                 )
                 for issue in result.issues
             ]
-        for row in rows:
-            yield {"document": None, "decision": "not read"} | head | row
+        yield from ({"document": None, "decision": "not read"} | head | row for row in rows)
 
 
 def _build_issue_row(**known: Cell) -> _Row:

@@ -167,8 +167,9 @@ class BundleBuilder:
     def _add_documents(self) -> Iterator[dict[str, str]]:
         yield self._source
         truth = self._record.truth
-        for segment in truth.ground_truth_classification.segments if truth else ():
-            yield self._add_segment(segment)
+        yield from (
+            self._add_segment(segment) for segment in (truth.ground_truth_classification.segments if truth else ())
+        )
 
     def _add_segment(self, segment: ReviewedSegment) -> dict[str, str]:
         truth = self._record.truth

@@ -268,8 +268,6 @@ def _read_tasks(path: Path) -> list[Any]:
 
 
 class _AnswerImport:
-    """One import into one output folder."""
-
     def __init__(
         self, output_folder: OutputFolder, index: OutputIndex, annotators: Mapping[str, str], now: datetime
     ) -> None:

@@ -247,13 +247,6 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
     )
 
 
-def _read_measurements(
-    field: TemplateField, report: ClinicalReport, is_second_pass: bool
-) -> Iterator[LocatedClinicalValue]:
-    reader = read_all_sizes if field.many else read_tumor_size
-    yield from reader(field, report, is_second_pass)
-
-
 def _make_biomarker_reader(pattern_name: str, second_pattern_name: str) -> FieldReader:
     """Build a reader of a biomarker at its labels, then by a pattern.
 
@@ -478,7 +471,7 @@ _READERS_BY_FORMAT: Mapping[str, FieldReader] = {
     "grade": make_passage_reader(find_grade_spans),
     "margin": make_passage_reader(find_margin_spans),
     "stage": read_stages,
-    "measurement": _read_measurements,
+    "measurement": lambda field, *rest: (read_all_sizes if field.many else read_tumor_size)(field, *rest),
     "msi": _read_msi,
     "tmb": _make_biomarker_reader("tmb_with_name", "tmb_without_name"),
     "marker": read_markers,

@@ -108,13 +108,6 @@ def _describe_denial(context: ValueContext) -> str | None:
     return f'The source denies or doubts "{context.value_text}": {denial}' if denial else None
 
 
-def _describe_nuclear_grade(context: ValueContext) -> str | None:
-    is_nuclear = re.search(
-        r"(?i)(?<!fuhrman )\bnuclear\s+(?:grade\W*)?$", context.text_before[-26:]
-    ) or context.value_text.lower().startswith("nuclear")
-    return f'"{context.value_text}" is a nuclear grade in the source' if is_nuclear else None
-
-
 def _describe_unnamed_marker(context: ValueContext) -> str | None:
     """Return an error if the quote does not name the stain before its result; or None."""
     item = context.field_name.partition(".")[2]
@@ -131,7 +124,17 @@ def _describe_unnamed_marker(context: ValueContext) -> str | None:
 #: Rules for values on the page; the evaluator uses the lowest score of the rules that a value breaks.
 ACCURACY_RULES: tuple[AccuracyRule, ...] = (
     AccuracyRule("denied", ("histology", "grade"), _describe_denial, 0.0),
-    AccuracyRule("nuclear grade", ("grade",), _describe_nuclear_grade, 0.3),
+    AccuracyRule(
+        "nuclear grade",
+        ("grade",),
+        lambda context: (
+            f'"{context.value_text}" is a nuclear grade in the source'
+            if re.search(r"(?i)(?<!fuhrman )\bnuclear\s+(?:grade\W*)?$", context.text_before[-26:])
+            or context.value_text.lower().startswith("nuclear")
+            else None
+        ),
+        0.3,
+    ),
     AccuracyRule("other marker", ("ihcMarkers",), _describe_unnamed_marker, 0.3),
     AccuracyRule(
         "share left out",
@@ -210,11 +213,6 @@ def _is_her2_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) 
     )
 
 
-def _is_none_detected_contradicted(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
-    variants = [value.value for value in get_found_values(fields, "mutations").values()]
-    return "none detected" in variants and len(variants) > 1
-
-
 def _list_sizes(text: str) -> list[tuple[float, float]]:
     """Return each size in a text in mm, with half of its last printed digit."""
     return [
@@ -262,7 +260,13 @@ CONSISTENCY_RULES: tuple[ConsistencyRule, ...] = (
         "ihcMarkers", _is_receptor_contradictory, "The share of stained cells contradicts a receptor's result"
     ),
     ConsistencyRule("ihcMarkers", _is_her2_contradictory, "The HER2 score contradicts the HER2 result"),
-    ConsistencyRule("mutations", _is_none_detected_contradicted, "Variants were extracted, and that none was detected"),
+    ConsistencyRule(
+        "mutations",
+        lambda fields, _: (
+            _has_value(fields, "mutations", "none detected") and len(get_found_values(fields, "mutations")) > 1
+        ),
+        "Variants were extracted, and that none was detected",
+    ),
 )
 
 

@@ -90,7 +90,9 @@ def read_stages(field: TemplateField, report: ClinicalReport, is_second_pass: bo
                 )
             )
     yield from sorted(readings, key=lambda reading: "N" not in reading.text)
-    yield from make_passage_reader(_find_stage_groups)(field, report, is_second_pass)
+    yield from make_passage_reader(
+        lambda passage: (match.span() for match in get_pattern("stated_stage_group").finditer(passage.text))
+    )(field, report, is_second_pass)
 
 
 def _find_further_categories(passages: Sequence[ReportPassage]) -> tuple[PageTextSpan, ...]:
@@ -102,11 +104,6 @@ def _find_further_categories(passages: Sequence[ReportPassage]) -> tuple[PageTex
             span = (passage.page, passage.start + match.start(), passage.start + match.end())
             spans.setdefault("M" if "M" in match.group() else "N", span)
     return tuple(spans[category] for category in "NM" if category in spans)
-
-
-def _find_stage_groups(passage: ReportPassage) -> Iterator[tuple[int, int]]:
-    for match in get_pattern("stated_stage_group").finditer(passage.text):
-        yield match.span()
 
 
 def read_tumor_size(

@@ -67,7 +67,7 @@ def read_laboratory_tables(report: ClinicalReport, is_second_pass: bool) -> Iter
         ]
         columns = [
             column._replace(role="range")
-            if column.role == "limit" and len(_list_columns(columns, *_RESULTS)) > 1
+            if column.role == "limit" and sum(other.role in _RESULTS for other in columns) > 1
             else column
             for column in columns
         ]
@@ -141,10 +141,6 @@ def _find_role(heading: str, cells: Sequence[PrintedCell | None]) -> str:
     if sum(kinds[kind] for kind in _RESULTS) >= half:
         return "result"
     return next((role for role in ("unit", "flag") if kinds[role] >= half), "text")
-
-
-def _list_columns(columns: Sequence[_Column], *roles: str) -> list[_Column]:
-    return [column for column in columns if column.role in roles]
 
 
 def _is_column_of_names(column: _Column) -> bool:

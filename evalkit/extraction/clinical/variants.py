@@ -272,20 +272,16 @@ def _group_changes(text: str, gene_spans: Sequence[_Span]) -> list[_Span]:
     for match in matches:
         if not disjoint or match.start() >= disjoint[-1].end():
             disjoint.append(match)
-    groups = split_into_runs(disjoint, lambda group, match: _is_same_change(text, group, match, gene_spans))
-    return [(group[0].start(), group[-1].end()) for group in groups]
-
-
-def _is_same_change(
-    text: str, group: Sequence[re.Match[str]], match: re.Match[str], gene_spans: Sequence[_Span]
-) -> bool:
-    start, end = group[-1].end(), match.start()
-    return (
-        end - start <= _MAX_GAP
-        and _name_change_kind(match) not in map(_name_change_kind, group)
-        and not re.search(r"\.\s", text[start:end])
-        and not any(start <= gene_start < end for gene_start, _ in gene_spans)
+    groups = split_into_runs(
+        disjoint,
+        lambda group, match: (
+            match.start() - group[-1].end() <= _MAX_GAP
+            and _name_change_kind(match) not in map(_name_change_kind, group)
+            and not re.search(r"\.\s", text[group[-1].end() : match.start()])
+            and not any(group[-1].end() <= gene_start < match.start() for gene_start, _ in gene_spans)
+        ),
     )
+    return [(group[0].start(), group[-1].end()) for group in groups]
 
 
 def _name_change_kind(match: re.Match[str]) -> str:

@@ -141,9 +141,7 @@ def iterate_record_files(output_folder: OutputFolder) -> Iterator[tuple[str, byt
     for folder in COVERED_FOLDERS:
         if output_folder.has_folder(folder):
             yield from output_folder.iterate_files_recursively(folder)
-    for name in _COVERED_FILES:
-        if output_folder.has_file(name):
-            yield name, output_folder.read_bytes(name)
+    yield from ((name, output_folder.read_bytes(name)) for name in _COVERED_FILES if output_folder.has_file(name))
 
 
 def compute_folder_digests(output_folder: OutputFolder, hasher: FileNameHasher) -> FolderDigests:
@@ -334,7 +332,6 @@ class PastOutputFolder(ReadOnlyFolder):
 
     @cached_property
     def _names_by_folder(self) -> Mapping[str, frozenset[str]]:
-        """The names (without path) in each folder and subfolder."""
         names_by_folder: dict[str, set[str]] = {}
         for name in self._past_names:
             parts = name.split("/")

@@ -304,9 +304,7 @@ class SharedFiles:
     def iterate_draw_numbers_and_strata(self, doc_id: str) -> Iterator[tuple[int, Stratum]]:
         """Yield each stratum that has the document, with its draw's number from 1."""
         for number, draw in enumerate(self._draws, 1):
-            for stratum in draw.strata:
-                if doc_id in stratum.probability:
-                    yield number, stratum
+            yield from ((number, stratum) for stratum in draw.strata if doc_id in stratum.probability)
 
     def count_naming_files_by_kind(self, doc_id: str) -> dict[str, int]:
         """Count the files that list the document, by kind; kinds without any are left out."""

@@ -64,7 +64,7 @@ evalkit.explore(replace(study, documents=tuple(documents)))"""
     assert "Farrow" not in (folder / "voila.log").read_text()  # the patient of the document that was opened
 
 
-@pytest.fixture(params=VIEWS, ids=lambda view: f"{view[0]}-{view[2]}")
+@pytest.fixture(params=VIEWS, ids=lambda view: f"{view[0]}-{view[2]}", scope="module")
 def page(request: pytest.FixtureRequest, chromium: Browser, notebook_url: str) -> Iterator[Page]:
     width, height, theme = request.param
     context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
@@ -80,6 +80,24 @@ def page(request: pytest.FixtureRequest, chromium: Browser, notebook_url: str) -
 def shot(page: Page, shots: Path | None, name: str) -> None:
     if shots:
         page.screenshot(path=shots / f"explorer-{name}-{page.viewport_size['width']}.png", full_page=True)
+
+
+def test_the_keyboard_alone(page: Page) -> None:
+    assert missed_by_tab(page) == []
+    cell = page.get_by_role("button", name="Truth Other, Program Genomic Report: 1 document")
+    cell.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".ek-list tbody tr")).to_have_count(1)
+    expect(cell).to_be_focused()
+    page.locator(".ek-list").get_by_role("button").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".ek-pane[data-page='1'] .ek-mark")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector(".ek-pane[data-page='2'] .ek-mark")
+    page.keyboard.press("Escape")
+    expect(page.locator(".ek-list").get_by_role("button").first).to_be_focused()
+    page.get_by_role("button", name="Clear all").click()
+    expect(page.locator(".ek-explorer h2")).to_have_text("23 of 23 documents")
 
 
 def test_from_a_cell_to_the_lit_page(page: Page, shots: Path | None) -> None:
@@ -101,21 +119,3 @@ def test_from_a_cell_to_the_lit_page(page: Page, shots: Path | None) -> None:
     assert "quest" not in page.url
     page.locator(".ek-differences button").nth(1).click()
     page.wait_for_selector(".ek-pane[data-page='2'] .ek-mark")
-
-
-def test_the_keyboard_alone(page: Page) -> None:
-    assert missed_by_tab(page) == []
-    cell = page.get_by_role("button", name="Truth Other, Program Genomic Report: 1 document")
-    cell.focus()
-    page.keyboard.press("Enter")
-    expect(page.locator(".ek-list tbody tr")).to_have_count(1)
-    expect(cell).to_be_focused()
-    page.locator(".ek-list").get_by_role("button").first.focus()
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".ek-pane[data-page='1'] .ek-mark")
-    page.keyboard.press("ArrowRight")
-    page.wait_for_selector(".ek-pane[data-page='2'] .ek-mark")
-    page.keyboard.press("Escape")
-    expect(page.locator(".ek-list").get_by_role("button").first).to_be_focused()
-    page.get_by_role("button", name="Clear all").click()
-    expect(page.locator(".ek-explorer h2")).to_have_text("23 of 23 documents")

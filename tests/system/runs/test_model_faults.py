@@ -53,6 +53,8 @@ CASES = {
 }
 #: Each in the profile that asks it.
 ROLES = {"classifier": "full", "v2": "full", "v3": "full", "v4": "full", "verifier": "lean"}
+#: All are asked in one way: a fault is tried on the classifier and one of them, by turns.
+JUDGES = ("v2", "v3", "v4", "verifier")
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +84,10 @@ def list_results(output: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in output.glob("results/*.json")]
 
 
-@pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("fault", CASES)
+@pytest.mark.parametrize(
+    ("fault", "role"),
+    [(fault, role) for number, fault in enumerate(CASES) for role in ("classifier", JUDGES[number % len(JUDGES)])],
+)
 def test_setup_and_service_faults_escalate_nothing(fault: str, role: str, written: Path, tmp_path: Path) -> None:
     case, output = CASES[fault], tmp_path / "output"
     done, _ = run_command(written, output, role, case.react, "--no-probe")
