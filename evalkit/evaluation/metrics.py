@@ -116,16 +116,12 @@ def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Seque
     >>> compute_cohen_kappa(["Note", "Note", "Other", "Other"], ["Note", "Other", "Other", "Other"])
     0.5
     """
+    agreement_count = sum(first == second for first, second in zip(first_labels, second_labels, strict=True))
     if len({*first_labels, *second_labels}) < 2:
         return math.nan
-    second_counts = Counter(second_labels)
-    chance = (
-        sum(count * second_counts[label] for label, count in Counter(first_labels).items()) / len(first_labels) ** 2
-    )
-    agreement = sum(first == second for first, second in zip(first_labels, second_labels, strict=True)) / len(
-        first_labels
-    )
-    return (agreement - chance) / (1 - chance)
+    second_counts, count = Counter(second_labels), len(first_labels)
+    chance = sum(number * second_counts[label] for label, number in Counter(first_labels).items()) / count**2
+    return (agreement_count / count - chance) / (1 - chance)
 
 
 def _label_missing(labels: Iterable[str | None], placeholder: str) -> list[str]:
