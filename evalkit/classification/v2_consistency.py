@@ -319,13 +319,13 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
         yield from _check_stated_type_is_primary(stated_type, level_by_type, None)
 
 
-def find_types_tied_for_largest(mixture: Sequence[MixtureEntry]) -> list[DocumentType]:
-    """Return the types whose overall share is largest, within ``TIE_TOLERANCE``."""
-    shares = convert_to_decimals(entry.overall_share for entry in mixture)
+def find_types_tied_for_largest(entries: Sequence[TypePresence | MixtureEntry]) -> list[DocumentType]:
+    """Return the types whose share is largest, within ``TIE_TOLERANCE``."""
+    shares = convert_to_decimals(map(_get_share, entries))
     largest_share = max(shares, default=Decimal(0))
     return [
         entry.document_type
-        for entry, share in zip(mixture, shares, strict=True)
+        for entry, share in zip(entries, shares, strict=True)
         if largest_share - share <= TIE_TOLERANCE
     ]
 
@@ -466,7 +466,14 @@ def _check_stated_type_is_primary(
     stated_type: DocumentType, level_by_type: Mapping[DocumentType, PresenceLevel], segment: Segment | None
 ) -> Iterator[Issue]:
     level = level_by_type.get(stated_type)
-    if level in (None, PresenceLevel.PRIMARY):
+    is_primary = level in (None, PresenceLevel.PRIMARY)
+    # a file has several types of level PRIMARY, but a segment is one document: what its shares do not settle, nobody did
+    rival_names = " and ".join(
+        kind.value
+        for kind in (find_types_tied_for_largest(segment.segment_composition) if segment and is_primary else ())
+        if kind is not stated_type and level_by_type[kind] is PresenceLevel.PRIMARY
+    )
+    if is_primary and not rival_names:
         return
     segment_index = segment.segment_index if segment else None
     subject = "The document" if segment_index is None else f"Segment {segment_index}"
@@ -474,12 +481,13 @@ def _check_stated_type_is_primary(
         "V2",
         "V2-DOMINANT-PRESENCE",
         MAJOR,
-        f"{subject} is called {stated_type.value}, which is only {level} in it",
+        f"{subject} is called {stated_type.value}, "
+        + (f"but {rival_names} is PRIMARY in it too" if rival_names else f"which is only {level} in it"),
         location="dominant_type_overall" if segment_index is None else f"segment {segment_index} → dominant_type",
         suggested_fix="Decide whether this type is right",
         segment_index=segment_index,
         document_type=stated_type.value,
-        facts=describe_scope(segment),
+        facts=describe_scope(segment) | ({"others": rival_names} if rival_names else {}),
     )
 
 

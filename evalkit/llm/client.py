@@ -7,7 +7,6 @@ import hashlib
 import json
 import logging
 import re
-import struct
 import time
 from collections.abc import Mapping
 from typing import Any, Generic, NamedTuple, cast
@@ -34,7 +33,7 @@ from evalkit.llm.model import (
     Request,
     Usage,
 )
-from evalkit.llm.model_families import estimate_tokens
+from evalkit.llm.model_families import EXPECTED_ANSWER_TOKENS, estimate_input_tokens
 from evalkit.llm.prompts import fill_prompt_template
 from evalkit.store import ModelCall, hash_canonical_json
 
@@ -64,17 +63,6 @@ _OUTAGE_CODES = frozenset({"LLM-RATE", "LLM-SERVER", "LLM-UNREACHABLE", "LLM-TIM
 PROBE_ROLE = "probe"
 _PROBE_PROMPT = "This is a test of the connection. Answer with the smallest JSON value that is allowed."
 _PROBE_SCHEMA = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]}
-#: For estimates of a call's cost: tokens of an answer. Enough for a classification of three segments.
-_EXPECTED_ANSWER_TOKENS = 1_000
-#: Pixels of a picture per token, and the place of width and height in a PNG file. By Anthropic's page on vision, 1.15
-#: megapixels are some 1,600 tokens, 720 pixels each; fewer here, to be on the safe side.
-_PIXELS_PER_TOKEN, _PNG_SIZE_OFFSET = 500, 16
-
-
-def estimate_image_tokens(png: bytes) -> int:
-    """Estimate the tokens of a PNG picture from the size that its header states."""
-    width, height = struct.unpack_from(">II", png, _PNG_SIZE_OFFSET)
-    return int(width * height) // _PIXELS_PER_TOKEN
 
 
 class LanguageModel:
@@ -120,6 +108,7 @@ class LanguageModel:
         self._probe_lock = asyncio.Lock()
         self.setup_error: ModelSetupError | None = None
         """The latest failure of the key, the name or the parameters of this model."""
+        self._explained_codes: set[str] = set()
         self._calls_in_flight: set[asyncio.Future[Any]] = set()
         self._backoff = wait_random_exponential(multiplier=max_first_wait, max=max_wait)
 
@@ -156,6 +145,9 @@ class LanguageModel:
             step=question.role,
             code=call_error.code,
         )
+        if call_error.code not in self._explained_codes:  # how to avoid it is said once
+            self._explained_codes.add(call_error.code)
+            log.warning("%s (%s). %s", call_error.message, call_error.code, call_error.remedy)
         reason = f"{call_error.message} ({call_error.code})"
         return Answer(question, None, failure=reason, is_unparseable=call_error.code == "LLM-SHAPE", usage=usage)
 
@@ -415,12 +407,9 @@ class PendingQuestion(Generic[AnswerT]):
 
     def estimate_usage(self) -> Usage:
         """Estimate the tokens of a call, input on the high side; reasoning is not counted."""
-        sent_text = self.prompt + self.question.system_instruction + json.dumps(dict(self.schema))
-        return Usage(
-            calls=1,
-            input_tokens=estimate_tokens(sent_text) + sum(map(estimate_image_tokens, self.question.images)),
-            output_tokens=_EXPECTED_ANSWER_TOKENS,
-        )
+        question = self.question
+        input_tokens = estimate_input_tokens(self.prompt, question.system_instruction, self.schema, question.images)
+        return Usage(calls=1, input_tokens=input_tokens, output_tokens=EXPECTED_ANSWER_TOKENS)
 
     def build_request(self, default_limit_seconds: float) -> Request:
         """Build the request to send, with the remaining time as its timeout."""

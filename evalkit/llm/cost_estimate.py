@@ -1,11 +1,13 @@
 """Estimate what language models would cost, without any call."""
 
+from dataclasses import replace
 from typing import Any
 
 from evalkit.llm.client import LanguageModel, ParsedAnswer, PendingQuestion
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, add_list_price
 from evalkit.llm.model import AnswerT, Reply, Request, Usage
+from evalkit.llm.model_families import estimate_answer_tokens
 
 
 class _SilentProvider:
@@ -32,10 +34,12 @@ class EstimatingModel(LanguageModel):
 
     async def _call_while_service_works(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT]:
         question = pending_question.question
-        usage = add_list_price(self.name, pending_question.estimate_usage())
+        answer = question.offline()
+        output_tokens = estimate_answer_tokens(answer.model_dump_json())
+        usage = add_list_price(self.name, replace(pending_question.estimate_usage(), output_tokens=output_tokens))
         self.usage_by_role[question.role] = self.usage_by_role.get(question.role, Usage()) + usage
         self.images_by_role[question.role] = self.images_by_role.get(question.role, 0) + len(question.images)
-        return ParsedAnswer(question.offline(), ())
+        return ParsedAnswer(answer, ())
 
     async def probe(self, *_options: Any) -> None:
         """Send no test question."""

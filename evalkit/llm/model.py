@@ -129,7 +129,6 @@ class Usage:
     cost_usd: str | None = "0"
     """US dollars, a decimal number as text; None if the price is unknown."""
     cached_tokens: int = 0
-    """Input tokens that the provider had cached."""
     thought_tokens: int = 0
     """Output tokens that the model used for reasoning."""
 
@@ -188,11 +187,8 @@ class Request:
 
     prompt: str
     answer_schema: Mapping[str, Any]
-    """JSON Schema that the answer must follow."""
     timeout_seconds: float
-    """Seconds that the call may take."""
     images: tuple[bytes, ...] = ()
-    """PNG pictures that belong to the prompt."""
     temperature: float = 0.0
     max_output_tokens: int | None = None
     """Output limit that replaces the model family's: an answer did not fit into that; None: the family's."""

@@ -4,11 +4,14 @@ Every fact names the page that states it. What no page states is unknown (None),
 sent.
 """
 
+import json
 import re
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import cache
-from typing import Generic, Literal, TypeAlias, TypeVar
+from math import prod
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord
@@ -21,6 +24,11 @@ AnswerMode: TypeAlias = Literal["schema", "json", "prompt"]
 _SUFFICIENT_OUTPUT_TOKENS = 16_384
 #: Characters per token, few enough that no text has more tokens than computed by it.
 _CHARACTERS_PER_TOKEN = 3
+#: Pixels of a picture per token, and the place of width and height in a PNG file. By Anthropic's page on vision, 1.15
+#: megapixels are some 1,600 tokens, 720 pixels each; fewer here, to be on the safe side.
+_PIXELS_PER_TOKEN, _PNG_SIZE_OFFSET = 500, 16
+#: For estimates of a call's cost: tokens of an answer, unless it is known to be longer. Enough for three segments.
+EXPECTED_ANSWER_TOKENS = 1_000
 #: Tokens kept free beside the document: instructions, an earlier answer to check, the new answer; at most half of all.
 _RESERVED_TOKENS = 32_000
 #: Characters of a document in one question if the context is unknown.
@@ -29,9 +37,18 @@ _DEFAULT_WINDOW_CHARACTERS = 400_000
 _MAX_FILLED_TOKENS = 200_000
 
 
-def estimate_tokens(text: str) -> int:
-    """Estimate a text's tokens, rather too many than too few."""
-    return len(text) // _CHARACTERS_PER_TOKEN
+def estimate_input_tokens(
+    prompt: str, system_instruction: str, answer_schema: Mapping[str, Any], images: Iterable[bytes]
+) -> int:
+    """Estimate the tokens of all that a call sends, rather too many than too few."""
+    sent_characters = len(prompt) + len(system_instruction) + len(json.dumps(dict(answer_schema)))
+    sizes = (struct.unpack_from(">II", png.ljust(_PNG_SIZE_OFFSET + 8, b"\0"), _PNG_SIZE_OFFSET) for png in images)
+    return sent_characters // _CHARACTERS_PER_TOKEN + sum(int(prod(size)) // _PIXELS_PER_TOKEN for size in sizes)
+
+
+def estimate_answer_tokens(answer_json: str) -> int:
+    """Estimate the tokens of an answer, rather too many than too few."""
+    return max(EXPECTED_ANSWER_TOKENS, len(answer_json) // _CHARACTERS_PER_TOKEN)
 
 
 class PageSource(StrictRecord):
