@@ -68,10 +68,12 @@ def compute_expected_calibration_error(
     correct: Sequence[bool],
     weights: Sequence[float] | None = None,
     bin_count: int = 10,
+    is_equal_mass: bool = False,
 ) -> float:
     """Compute the expected calibration error: mean |confidence - accuracy| over bins.
 
-    0 to 1, bins of equal widths, each weighted by its documents; NaN without documents. Source: Naeini, Cooper and Hauskrecht, AAAI 2015.
+    0 to 1, each bin weighted by its documents; with ``is_equal_mass``, bins have about as many documents each instead
+    of equal widths; NaN without documents. Source: Naeini, Cooper and Hauskrecht, AAAI 2015.
 
     >>> compute_expected_calibration_error([0.75, 0.75, 0.25], [True, True, False], bin_count=2)
     0.25
@@ -81,7 +83,10 @@ def compute_expected_calibration_error(
     )
     if not len(confidence_array):
         return float("nan")
-    bin_indices = np.searchsorted(np.linspace(0.0, 1.0, bin_count + 1)[1:-1], confidence_array)
+    inner_edges = np.linspace(0.0, 1.0, bin_count + 1)[1:-1]
+    if is_equal_mass:
+        inner_edges = np.quantile(confidence_array, inner_edges)
+    bin_indices = np.searchsorted(inner_edges, confidence_array)
     bin_gaps = np.bincount(bin_indices, weights=weight_array * (confidence_array - correct_array))
     return float(np.abs(bin_gaps).sum() / weight_array.sum())
 

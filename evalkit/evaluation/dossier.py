@@ -150,11 +150,12 @@ def _read_program_versions() -> dict[str, str]:
 
 def _describe_settings(settings: Settings) -> dict[str, str]:
     values = settings.model_dump(mode="json", include={*_SHOWN_SETTINGS, "models"})
-    rows: dict[str, str] = {}
-    for name, value in values.items():
-        parts = value if isinstance(value, dict) else {"": value}
-        rows |= {f"{name} {part}".strip(): format_cell(parts[part]) for part in parts if parts[part] is not None}
-    return rows
+    return {
+        f"{name} {part_name}".strip(): format_cell(part)
+        for name, value in values.items()
+        for part_name, part in (value if isinstance(value, dict) else {"": value}).items()
+        if part is not None
+    }
 
 
 def render_dossier(report: EvaluationReport, basis: DossierBasis) -> str:
@@ -174,8 +175,7 @@ def _compute_seal(html: str, present_seal: str) -> str:
 
 
 def _read_seal(html: str) -> str:
-    match = _SEAL_PATTERN.search(html)
-    return match[1] if match else ""
+    return match[1] if (match := _SEAL_PATTERN.search(html)) else ""
 
 
 # ------------------------------------------------------------------------------------------------------ checking

@@ -25,7 +25,6 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import (
     accuracy_score,
-    cohen_kappa_score,
     confusion_matrix,
     f1_score,
 )
@@ -112,15 +111,17 @@ def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Seque
     Each list has one type per case, in the same order; None means "cannot tell", and two None agree. NaN if both
     gave one and the same type for all cases, because kappa is undefined then; report the share of agreement instead.
 
-    Source: Cohen, Educational and Psychological Measurement 20 (1960); scikit-learn computes it.
+    Source: Cohen, Educational and Psychological Measurement 20 (1960).
 
     >>> compute_cohen_kappa(["Note", "Note", "Other", "Other"], ["Note", "Other", "Other", "Other"])
     0.5
     """
-    first_encoded, second_encoded = (_label_missing(labels, CANNOT_TELL) for labels in (first_labels, second_labels))
-    if len({*first_encoded, *second_encoded}) < 2:
+    agreement_count = sum(first == second for first, second in zip(first_labels, second_labels, strict=True))
+    if len({*first_labels, *second_labels}) < 2:
         return math.nan
-    return float(cohen_kappa_score(first_encoded, second_encoded))
+    second_counts, count = Counter(second_labels), len(first_labels)
+    chance = sum(number * second_counts[label] for label, number in Counter(first_labels).items()) / count**2
+    return (agreement_count / count - chance) / (1 - chance)
 
 
 def _label_missing(labels: Iterable[str | None], placeholder: str) -> list[str]:

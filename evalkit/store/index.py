@@ -84,8 +84,6 @@ class OutputIndex:
         self.batch_into_one_transaction = self._database.batch_into_one_transaction
         #: Return a ``with`` block with a function that writes the database, as it is now, to a new SQLite file.
         self.hold_snapshot = self._database.hold_snapshot
-        #: Rewrite the database's files without deleted rows; return False if others read all the time: they may be left.
-        self.vacuum = self._database.vacuum
         #: Write what searches use again from the rows.
         self.rewrite_search_indexes = self._database.rewrite_search_indexes
         self.case_list = CaseList(self._database)
@@ -267,6 +265,13 @@ class OutputIndex:
                     .values(case_id=name)
                 )
         return {name: count for name, count in removed_counts.items() if count}
+
+    def vacuum(self) -> bool:
+        """Rewrite the database's files, so that they no longer contain deleted rows.
+
+        False if another process was reading all the time: the write-ahead log may still contain deleted rows then.
+        """
+        return self._database.vacuum()
 
     def rebuild(
         self,

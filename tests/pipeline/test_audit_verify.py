@@ -10,7 +10,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from places import open_folder
 import evalkit
 from evalkit.errors import StoreError, UsageError
 from evalkit.pipeline import RunSummary
+from evalkit.pipeline.audit import verify
 from evalkit.pipeline.audit.trail import EVENT_COLUMNS, list_audit_events_and_problems
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import find_expired_documents, purge
@@ -290,6 +291,19 @@ def export(output: Path, tmp_path: Path) -> Path:
     path = tmp_path / "decisions.json"
     path.write_text(json.dumps({"events": list_audit_events_and_problems(open_folder(output))[0]}))
     return path
+
+
+def test_an_intact_folder_is_verified_without_locks(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "hold_case_write_lock", lambda *_: pytest.fail("an expert would have to wait"))
+    assert verify_integrity(open_folder(output)).faults == ()
+
+
+def test_a_fault_while_a_review_is_saved_is_none(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked_cases: list[str] = []
+    monkeypatch.setattr(verify, "hold_case_write_lock", lambda _, case_id: nullcontext(locked_cases.append(case_id)))
+    monkeypatch.setattr(verify, "is_newest_review_unchanged", lambda _, head: head.case_id in locked_cases)
+    assert verify_integrity(open_folder(output)).faults == ()
+    assert DOC in locked_cases
 
 
 def test_a_later_run_by_a_late_clock_is_no_fault(patient_folder: Path, output: Path, export: Path) -> None:
