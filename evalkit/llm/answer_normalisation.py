@@ -9,6 +9,7 @@ guess is refused, with the name of the place and the expected form.
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from functools import cache, partial
 from typing import Any, NamedTuple, NoReturn
@@ -47,12 +48,12 @@ _MEMBER_KEYS = ("document_type", "segment_index", "field", "name")
 
 
 class AnswerShapeError(ValueError):
-    """Answer without the shape of its schema; the message quotes nothing of it."""
+    """Error for an answer that does not fit its schema; it quotes no text."""
 
 
 @cache_until_types_change
 def build_full_json_schema(answer_type: type[BaseModel]) -> Mapping[str, Any]:
-    """Build the JSON Schema of a pydantic model, which says what may be left out."""
+    """Build the JSON Schema of a pydantic model, with its optional fields."""
     return answer_type.model_json_schema()
 
 
@@ -111,6 +112,7 @@ class _Normaliser:
 
     def __init__(self, root_schema: Mapping[str, Any], may_be_missing: frozenset[str] = frozenset()) -> None:
         self.changes: list[str] = []
+        self._has_remarks = False
         self._root_schema = root_schema
         self._may_be_missing = may_be_missing
 
@@ -133,6 +135,7 @@ class _Normaliser:
         }
         if len(answers) > 1:
             raise AnswerShapeError("it contains several different answers")
+        self._has_remarks = _has_remarks(json_value, next(iter(answers), ""), tuple(rules.properties))
         if not answers or json_value in answers.values():
             return json_value
         self.changes.append("a wrapper around the answer left out")
@@ -261,7 +264,7 @@ class _Normaliser:
         name_by_key = _map_keys_to_fields(tuple(rules.properties))
         required_names = self._list_required_names(rules)
         normalised: dict[str, Any] = {}
-        has_unread_objects = False
+        has_unread_objects = not place and self._has_remarks
         prefix = f"{place}." if place else ""
         for key, member in self._split_page_range(json_value, rules, prefix):
             name = key if key in rules.properties else name_by_key.get(_squash_key(key))
@@ -408,6 +411,24 @@ def _find_wrapped_answers(
             yield answer
 
 
+def _has_remarks(json_value: Any, dumped_answer: str, fields: tuple[str, ...]) -> bool:
+    """Return True if words or "false" are beside the answer, or under its unknown keys.
+
+    Beside an empty list they may say that nothing was checked.
+    """
+    if isinstance(json_value, dict):
+        is_answer = dump_for_comparison(json_value) == dumped_answer
+        known_keys = _map_keys_to_fields(fields) if is_answer else {}
+        json_value = [member for key, member in json_value.items() if _squash_key(key) not in known_keys]
+    if isinstance(json_value, list):
+        return any(_has_remarks(member, dumped_answer, fields) for member in json_value)
+    if isinstance(json_value, str) and json_value:
+        with suppress(AnswerTextError):
+            return _has_remarks(extract_answer_json(json_value).json_value, dumped_answer, fields)
+        return any(map(str.isalpha, json_value))
+    return json_value is False
+
+
 def _refuse_further_answers(
     members: Sequence[Any], fields: tuple[str, ...], markers: frozenset[str], depth: int
 ) -> None:
@@ -422,13 +443,13 @@ def _refuse_further_answers(
 def _require_fields(fields: dict[str, Any], names: Sequence[str], prefix: str, *, has_unread_objects: bool) -> None:
     """Raise AnswerShapeError if a field is missing.
 
-    Also if it is empty because its members have an unknown key.
+    Also if it is empty, and its members or a remark may be under an unknown key.
     """
     for name in names:
         if name not in fields:
             _refuse(f"{prefix}{name}", "is missing")
         if has_unread_objects and fields[name] == []:
-            _refuse(f"{prefix}{name}", "is empty, but another list is under an unknown key")
+            _refuse(f"{prefix}{name}", "is empty, but something else is said under an unknown key: leave that out")
 
 
 def _parse_page_range(pages: Any, fields: tuple[str, ...], range_key: str) -> tuple[Any, Any] | None:

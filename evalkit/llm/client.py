@@ -7,7 +7,6 @@ import hashlib
 import json
 import logging
 import re
-import struct
 import time
 from collections.abc import Mapping
 from typing import Any, Generic, NamedTuple, cast
@@ -34,7 +33,7 @@ from evalkit.llm.model import (
     Request,
     Usage,
 )
-from evalkit.llm.model_families import estimate_tokens
+from evalkit.llm.model_families import EXPECTED_ANSWER_TOKENS, estimate_input_tokens
 from evalkit.llm.prompts import fill_prompt_template
 from evalkit.store import ModelCall, hash_canonical_json
 
@@ -64,21 +63,10 @@ _OUTAGE_CODES = frozenset({"LLM-RATE", "LLM-SERVER", "LLM-UNREACHABLE", "LLM-TIM
 PROBE_ROLE = "probe"
 _PROBE_PROMPT = "This is a test of the connection. Answer with the smallest JSON value that is allowed."
 _PROBE_SCHEMA = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]}
-#: For estimates of a call's cost: tokens of an answer. Enough for a classification of three segments.
-_EXPECTED_ANSWER_TOKENS = 1_000
-#: Pixels of a picture per token, and the place of width and height in a PNG file. By Anthropic's page on vision, 1.15
-#: megapixels are some 1,600 tokens, 720 pixels each; fewer here, to be on the safe side.
-_PIXELS_PER_TOKEN, _PNG_SIZE_OFFSET = 500, 16
-
-
-def estimate_image_tokens(png: bytes) -> int:
-    """Estimate the tokens of a PNG picture from the size that its header states."""
-    width, height = struct.unpack_from(">II", png, _PNG_SIZE_OFFSET)
-    return int(width * height) // _PIXELS_PER_TOKEN
 
 
 class LanguageModel:
-    """A model of a provider, asked with retries and limits; every call is journalled."""
+    """A provider's language model, with retries, limits and a journal of calls."""
 
     def __init__(
         self,
@@ -120,6 +108,7 @@ class LanguageModel:
         self._probe_lock = asyncio.Lock()
         self.setup_error: ModelSetupError | None = None
         """The latest failure of the key, the name or the parameters of this model."""
+        self._explained_codes: set[str] = set()
         self._calls_in_flight: set[asyncio.Future[Any]] = set()
         self._backoff = wait_random_exponential(multiplier=max_first_wait, max=max_wait)
 
@@ -129,7 +118,7 @@ class LanguageModel:
         return self._provider.name
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
-        """Answer from the journal, or ask the model.
+        """Answer a question from the journal, or ask the model.
 
         The answer's usage is the cost of all calls for it, even if an earlier run paid. StoreError if the journal
         cannot be written: an answer that is not stored is not used. ModelSetupError if the model refuses the key, its name
@@ -156,6 +145,9 @@ class LanguageModel:
             step=question.role,
             code=call_error.code,
         )
+        if call_error.code not in self._explained_codes:  # how to avoid it is said once
+            self._explained_codes.add(call_error.code)
+            log.warning("%s (%s). %s", call_error.message, call_error.code, call_error.remedy)
         reason = f"{call_error.message} ({call_error.code})"
         return Answer(question, None, failure=reason, is_unparseable=call_error.code == "LLM-SHAPE", usage=usage)
 
@@ -169,7 +161,7 @@ class LanguageModel:
             return None
 
     async def probe(self, schema: Mapping[str, Any] = _PROBE_SCHEMA, temperature: float = 0.0) -> ModelCallError | None:
-        """Ask a tiny test question; return the failure that any other question would meet.
+        """Send a short test question; return the failure that questions would meet.
 
         None if the model was reached and took the request, whatever it answers. The answer is counted, not journalled.
         """
@@ -229,8 +221,7 @@ class LanguageModel:
                 probe_failure = await self.probe(pending_question.schema, question.temperature)
             if probe_failure is None and error.code == "LLM-REQUEST":
                 raise ModelCallError(
-                    f"{error.message}, but takes a short test question: this request is too long for it, or its content "
-                    "is refused",
+                    f"{error.message}, but answers a short test question: this request is too long for the model, or its content is refused",
                     code=error.code,
                     remedy="Set window_characters to less than the model can read, or let a person decide.",
                     usage=error.usage,
@@ -387,7 +378,7 @@ class ParsedAnswer(NamedTuple, Generic[AnswerT]):
 
 
 class PendingQuestion(Generic[AnswerT]):
-    """A question on its way to the model: its prompt, identity, attempts and time."""
+    """A question on its way to the model, with its attempts and deadline."""
 
     def __init__(self, question: Question[AnswerT], model_name: str, base_url: str | None) -> None:
         self.question = question
@@ -414,13 +405,10 @@ class PendingQuestion(Generic[AnswerT]):
         )
 
     def estimate_usage(self) -> Usage:
-        """Estimate the tokens of a call, input on the high side; reasoning is not counted."""
-        sent_text = self.prompt + self.question.system_instruction + json.dumps(dict(self.schema))
-        return Usage(
-            calls=1,
-            input_tokens=estimate_tokens(sent_text) + sum(map(estimate_image_tokens, self.question.images)),
-            output_tokens=_EXPECTED_ANSWER_TOKENS,
-        )
+        """Estimate the tokens of a call, rather too many; reasoning is not counted."""
+        question = self.question
+        input_tokens = estimate_input_tokens(self.prompt, question.system_instruction, self.schema, question.images)
+        return Usage(calls=1, input_tokens=input_tokens, output_tokens=EXPECTED_ANSWER_TOKENS)
 
     def build_request(self, default_limit_seconds: float) -> Request:
         """Build the request to send, with the remaining time as its timeout."""
@@ -442,7 +430,7 @@ class PendingQuestion(Generic[AnswerT]):
         )
 
     def prepare_next_call(self, error: ModelCallError, usage: Usage) -> None:
-        """Let the next call know what was wrong with the last answer."""
+        """Add to the next call what was wrong with the last answer."""
         if error.code in _UNUSABLE_ANSWER_CODES:
             self.answer_fault = error.message
         error.is_transient |= error.code == "LLM-TRUNCATED" and self.max_output_tokens is None

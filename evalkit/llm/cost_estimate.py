@@ -1,11 +1,13 @@
-"""Estimate what language models would cost, without any call."""
+"""Estimate of what language models would cost, without any call."""
 
+from dataclasses import replace
 from typing import Any
 
 from evalkit.llm.client import LanguageModel, ParsedAnswer, PendingQuestion
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, add_list_price
 from evalkit.llm.model import AnswerT, Reply, Request, Usage
+from evalkit.llm.model_families import estimate_answer_tokens
 
 
 class _SilentProvider:
@@ -13,14 +15,14 @@ class _SilentProvider:
         self.name = name
 
     async def send(self, request: Request) -> Reply:
-        raise NotImplementedError("an estimate sends nothing")
+        raise NotImplementedError("a cost estimate must not call a model")
 
     async def close(self) -> None:
         pass
 
 
 class EstimatingModel(LanguageModel):
-    """A model that sends nothing: it counts a question's cost and answers offline.
+    """A model that makes no calls: it counts the cost and answers offline.
 
     Answers in the journal cost nothing. Later questions are built from the offline answers.
     """
@@ -32,10 +34,12 @@ class EstimatingModel(LanguageModel):
 
     async def _call_while_service_works(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT]:
         question = pending_question.question
-        usage = add_list_price(self.name, pending_question.estimate_usage())
+        answer = question.offline()
+        output_tokens = estimate_answer_tokens(answer.model_dump_json())
+        usage = add_list_price(self.name, replace(pending_question.estimate_usage(), output_tokens=output_tokens))
         self.usage_by_role[question.role] = self.usage_by_role.get(question.role, Usage()) + usage
         self.images_by_role[question.role] = self.images_by_role.get(question.role, 0) + len(question.images)
-        return ParsedAnswer(question.offline(), ())
+        return ParsedAnswer(answer, ())
 
     async def probe(self, *_options: Any) -> None:
         """Send no test question."""

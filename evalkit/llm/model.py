@@ -49,7 +49,7 @@ class Question(ABC, Generic[AnswerT]):
 
     @property
     def document_sha256(self) -> str:
-        """SHA-256 of the document that the question is about; empty: of no document.
+        """SHA-256 of the document that the question is about; empty if about none.
 
         Spending limits and the purge of documents use this hash.
         """
@@ -57,7 +57,7 @@ class Question(ABC, Generic[AnswerT]):
 
     @property
     def system_instruction(self) -> str:
-        """Rules for every prompt, which models weigh more than the prompt; empty: none."""
+        """System instruction, which is sent with every prompt; empty for none."""
         return ""
 
     def prompt(self) -> str:
@@ -129,7 +129,6 @@ class Usage:
     cost_usd: str | None = "0"
     """US dollars, a decimal number as text; None if the price is unknown."""
     cached_tokens: int = 0
-    """Input tokens that the provider had cached."""
     thought_tokens: int = 0
     """Output tokens that the model used for reasoning."""
 
@@ -168,7 +167,7 @@ def list_normalisation_changes(answers: Iterable[Answer[Any]]) -> tuple[str, ...
 
 
 class Model(Protocol):
-    """The interface of anything that answers questions."""
+    """Interface of anything that answers questions."""
 
     @property
     def name(self) -> str:
@@ -188,11 +187,8 @@ class Request:
 
     prompt: str
     answer_schema: Mapping[str, Any]
-    """JSON Schema that the answer must follow."""
     timeout_seconds: float
-    """Seconds that the call may take."""
     images: tuple[bytes, ...] = ()
-    """PNG pictures that belong to the prompt."""
     temperature: float = 0.0
     max_output_tokens: int | None = None
     """Output limit that replaces the model family's: an answer did not fit into that; None: the family's."""
@@ -215,7 +211,7 @@ class Reply:
 
 
 class ModelCallError(ModelError):
-    """A call to a language model failed, or its reply cannot be used.
+    """Error for a failed call of a language model, or an unusable reply.
 
     Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-OPTION`` (an optional part was
     refused, and is left out next time) ``LLM-CONTEXT`` (the prompt is too long) ``LLM-RATE`` (429) ``LLM-SERVER``
@@ -244,7 +240,7 @@ class ModelCallError(ModelError):
 
 
 class Provider(Protocol):
-    """The interface of a service or program that runs a language model."""
+    """Interface of a service or program that runs a language model."""
 
     @property
     def name(self) -> str:

@@ -4,11 +4,14 @@ Every fact names the page that states it. What no page states is unknown (None),
 sent.
 """
 
+import json
 import re
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import cache
-from typing import Generic, Literal, TypeAlias, TypeVar
+from math import prod
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord
@@ -21,6 +24,11 @@ AnswerMode: TypeAlias = Literal["schema", "json", "prompt"]
 _SUFFICIENT_OUTPUT_TOKENS = 16_384
 #: Characters per token, few enough that no text has more tokens than computed by it.
 _CHARACTERS_PER_TOKEN = 3
+#: Pixels of a picture per token, and the place of width and height in a PNG file. By Anthropic's page on vision, 1.15
+#: megapixels are some 1,600 tokens, 720 pixels each; fewer here, to be on the safe side.
+_PIXELS_PER_TOKEN, _PNG_SIZE_OFFSET = 500, 16
+#: For estimates of a call's cost: tokens of an answer, unless it is known to be longer. Enough for three segments.
+EXPECTED_ANSWER_TOKENS = 1_000
 #: Tokens kept free beside the document: instructions, an earlier answer to check, the new answer; at most half of all.
 _RESERVED_TOKENS = 32_000
 #: Characters of a document in one question if the context is unknown.
@@ -29,13 +37,22 @@ _DEFAULT_WINDOW_CHARACTERS = 400_000
 _MAX_FILLED_TOKENS = 200_000
 
 
-def estimate_tokens(text: str) -> int:
-    """Estimate a text's tokens, rather too many than too few."""
-    return len(text) // _CHARACTERS_PER_TOKEN
+def estimate_input_tokens(
+    prompt: str, system_instruction: str, answer_schema: Mapping[str, Any], images: Iterable[bytes]
+) -> int:
+    """Estimate the tokens of all that a call sends, rather too many than too few."""
+    sent_characters = len(prompt) + len(system_instruction) + len(json.dumps(dict(answer_schema)))
+    sizes = (struct.unpack_from(">II", png.ljust(_PNG_SIZE_OFFSET + 8, b"\0"), _PNG_SIZE_OFFSET) for png in images)
+    return sent_characters // _CHARACTERS_PER_TOKEN + sum(int(prod(size)) // _PIXELS_PER_TOKEN for size in sizes)
+
+
+def estimate_answer_tokens(answer_json: str) -> int:
+    """Estimate the tokens of an answer, rather too many than too few."""
+    return max(EXPECTED_ANSWER_TOKENS, len(answer_json) // _CHARACTERS_PER_TOKEN)
 
 
 class PageSource(StrictRecord):
-    """A page that states facts."""
+    """A web page that is the source of facts."""
 
     address: str
     as_of: date
@@ -43,7 +60,7 @@ class PageSource(StrictRecord):
 
 
 class Fact(StrictRecord, Generic[FactT]):
-    """A fact about models, and the name of the page that states it."""
+    """A fact about models, and the name of its source."""
 
     value: FactT
     source: str
@@ -65,12 +82,12 @@ class ModelFacts(StrictRecord):
 
     @property
     def has_vision(self) -> bool | None:
-        """True if the model accepts pictures; None if unknown."""
+        """True if the model accepts images; None if unknown."""
         return None if self.images is None else self.images.value
 
     @property
     def context_tokens(self) -> int | None:
-        """The most tokens of a prompt; None if unknown."""
+        """The maximum number of tokens in a prompt; None if unknown."""
         return None if self.context is None else self.context.value
 
     def list_values(self) -> dict[str, object]:
@@ -78,7 +95,7 @@ class ModelFacts(StrictRecord):
         return {name: fact.value for name in ModelFacts.model_fields if (fact := getattr(self, name)) is not None}
 
     def limit_output_tokens(self, wanted_tokens: int | None) -> int | None:
-        """Return the output limit to send; None: none.
+        """Return the limit of output tokens to send; None for no limit.
 
         ``wanted_tokens``: a limit that is wanted instead of the usual one. The model's own limit is never exceeded.
         """
@@ -106,7 +123,7 @@ class ModelFamily(ModelFacts):
 
 
 class ModelProvider(StrictRecord):
-    """A service or server, as it stands before the colon of ``--model``."""
+    """A service or server, named before the colon in ``--model``."""
 
     title: str
     prices: str | None = None
@@ -122,7 +139,7 @@ class ModelProvider(StrictRecord):
 
 
 class ModelFamilyTable(StrictRecord):
-    """The whole table."""
+    """The content of ``model_families.toml``."""
 
     sources: Mapping[str, PageSource]
     providers: Mapping[str, ModelProvider]

@@ -1,4 +1,4 @@
-"""Optional parts of requests, sent as the model's family allows.
+"""Optional parts of requests, limited to what a model's family accepts.
 
 They are left out once a server refuses them. A refusal costs one call. What was refused is remembered as long as the
 provider lives, and logged once.
@@ -12,7 +12,7 @@ import re
 from typing import Any, NamedTuple
 
 from evalkit.llm.model import ModelCallError, Provider, Reply, Request, Usage
-from evalkit.llm.model_families import AnswerMode, ModelFacts, estimate_tokens, load_model_family_table
+from evalkit.llm.model_families import AnswerMode, ModelFacts, estimate_input_tokens, load_model_family_table
 from evalkit.llm.prompts import dump_compact_json, fill_prompt_template
 from evalkit.llm.provider_family import create_call_error
 
@@ -21,8 +21,9 @@ log = logging.getLogger(__name__)
 _OPTION_CODE = "LLM-OPTION"
 #: Longer error messages are not read for names of options: they quote the request.
 _MAX_REFUSAL_CHARACTERS = 2_000
-#: An error message with so much of the prompt's beginning quotes it.
+#: An error message with so much of the prompt's beginning quotes the whole request, other options included.
 _QUOTE_CHARACTERS = 50
+_WORD_PATTERN = re.compile(r"(?:\\[nrt])?(\w+)")
 _CONTEXT_WORDS = re.compile(
     r"context[ _](length|size|window)|exceed_context|n_ctx|prompt is too long|token count .*exceeds", re.IGNORECASE
 )
@@ -46,7 +47,7 @@ class RequestOptions(NamedTuple):
         return self.answer_modes[0]
 
     def find_refused_option(self, refusal: str) -> tuple[str, RequestOptions] | None:
-        """Return the option that a refusal names, and the options without it.
+        """Return the refused option, and the options without it.
 
         None if it names none.
         """
@@ -72,7 +73,7 @@ class RequestOptions(NamedTuple):
 
 
 class RequestFitter:
-    """Fitter of requests to a model, by its family's facts and its server's refusals."""
+    """Adapts requests to a model, by known facts and by its server's refusals."""
 
     def __init__(self, model_name: str, facts: ModelFacts) -> None:
         """Start with everything that the facts allow."""
@@ -94,24 +95,27 @@ class RequestFitter:
         """
         if request.images and self._facts.has_vision is False:
             raise create_call_error(self._model_name, "LLM-REQUEST", note="it sees no pictures", usage=Usage())
-        context_tokens, prompt_tokens = self._facts.context_tokens, estimate_tokens(request.prompt)
-        if context_tokens is not None and prompt_tokens > context_tokens:
+        input_tokens = estimate_input_tokens(
+            request.prompt, request.system_instruction, request.answer_schema, request.images
+        )
+        context_tokens = self._facts.context_tokens
+        if context_tokens is not None and input_tokens > context_tokens:
             raise create_call_error(
                 self._model_name,
                 "LLM-CONTEXT",
-                note=f"{prompt_tokens:,} tokens by estimate, {context_tokens:,} are read",
+                note=f"{input_tokens:,} tokens by estimate, {context_tokens:,} are read",
                 usage=Usage(),
             )
 
     def explain_refusal(
         self, request: Request, sent_options: RequestOptions, error_body: object, *, usage: Usage | None = None
     ) -> ModelCallError | None:
-        """Return the error of a refusal that names its cause; None if it names none.
+        """Return the error for a refusal that states its cause; None if it does not.
 
         LLM-OPTION if an option was refused: it is left out from now on, and the call may be repeated. LLM-CONTEXT if
         the prompt is too long. ``error_body``: the response's body, parsed if it is JSON.
         """
-        refusal, parameter_name = _read_refusal(error_body, request.prompt)
+        refusal, parameter_name = _read_refusal(error_body, request)
         if refused_option := sent_options.find_refused_option(parameter_name or refusal):
             option_name, reduced_options = refused_option
             return self._drop_option(option_name, sent_options, reduced_options, usage)
@@ -152,21 +156,36 @@ class RequestFitter:
 _MODE_DESCRIPTIONS = {"json": "JSON mode, with the schema in the prompt", "prompt": "the schema in the prompt alone"}
 
 
-def _read_refusal(error_body: object, prompt: str) -> tuple[str, str | None]:
+def _read_refusal(error_body: object, request: Request) -> tuple[str, str | None]:
     """Return the words of an error response, and the parameter that it names.
 
-    The words are empty if they quote the prompt, because they may then name anything.
+    Words that it quotes of the request are left out, and all if it quotes the prompt's beginning: they may name anything.
     """
     if isinstance(error_body, dict):
         error_body = error_body.get("error", error_body)
     parameter_name = error_body.get("param") if isinstance(error_body, dict) else None
     refusal = error_body if isinstance(error_body, str) else json.dumps(error_body, ensure_ascii=False, default=str)
-    is_quoting = len(refusal) > _MAX_REFUSAL_CHARACTERS or prompt[:_QUOTE_CHARACTERS] in refusal
-    return "" if is_quoting else refusal, parameter_name if isinstance(parameter_name, str) else None
+    is_quoting = len(refusal) > _MAX_REFUSAL_CHARACTERS or request.prompt[:_QUOTE_CHARACTERS] in refusal
+    own_words = "" if is_quoting else _leave_out_quotes(refusal, f"{request.system_instruction} {request.prompt}")
+    return own_words, parameter_name if isinstance(parameter_name, str) else None
+
+
+def _leave_out_quotes(text: str, quoted_text: str) -> str:
+    """Return a text's words without each three in a row that another text has too.
+
+    >>> _leave_out_quotes("temperature: unexpected near 'Temperature 38.4 C'", "Pulse 80, temperature 38.4 C")
+    'temperature unexpected near'
+    """
+    words, sent_words = _WORD_PATTERN.findall(text), _WORD_PATTERN.findall(quoted_text.casefold())
+    sent_triples = {*zip(sent_words, sent_words[1:], sent_words[2:], strict=False)}
+    triples = [tuple(map(str.casefold, words[index : index + 3])) for index in range(len(words))]
+    return " ".join(
+        word for index, word in enumerate(words) if sent_triples.isdisjoint(triples[max(index - 2, 0) : index + 1])
+    )
 
 
 def build_prompt(request: Request, options: RequestOptions) -> str:
-    """Build the prompt; parts that the model does not take separately are at its end."""
+    """Build the prompt, with parts at its end that the model takes only there."""
     system_instruction = "" if options.has_system_instruction else request.system_instruction
     prompt = "\n\n".join(filter(None, (request.prompt, system_instruction)))
     if options.answer_mode == "schema":
@@ -175,7 +194,7 @@ def build_prompt(request: Request, options: RequestOptions) -> str:
 
 
 async def send_with_all_options(provider: Provider, request: Request) -> Reply:
-    """Send a request, again as long as the server refuses options. ModelCallError."""
+    """Send a request; repeat it without options that the server refuses."""
     while True:
         try:
             return await provider.send(request)

@@ -1,4 +1,4 @@
-"""Run over many documents: read each, decide about it, store the results."""
+"""Run over many documents: read each, decide on it, and store the results."""
 
 from __future__ import annotations
 
@@ -375,12 +375,28 @@ class _DocumentRun:
         row = self._row_by_doc_id.get(source.doc_id)
         if self._options.fresh or row is None or row["fingerprint"] != self._fingerprint_by_doc_id[source.doc_id]:
             return False
+        if self.model_session.estimated_models and self._has_open_question(source):
+            return False
         # An earlier run may not have been asked for fields; a document that failed has none.
         return (
             not self._field_extraction
             or row["error_code"] is not None
             or self.output_folder.has_file(extraction_file_name(source.doc_id))
         )
+
+    def _has_open_question(self, source: SourceDocument) -> bool:
+        result = load_if_intact(read_result, self.output_folder, source.doc_id)
+        return isinstance(result, DocumentResult) and self._is_unanswered(result)
+
+    def _is_unanswered(self, result: DocumentResult) -> bool:
+        """Return True if a model failed to answer a question of this document.
+
+        Asked again, the model may answer now; the journal has the other answers.
+        """
+        codes = {issue.code for issue in result.open_issues}
+        is_supplied = result.doc_id in self.supplied_inputs.classification_by_doc_id
+        has_failed_agent = bool(result.unanswered) or any(code.endswith("-AGENT-FAILED") for code in codes)
+        return has_failed_agent or (not is_supplied and "V1-UNPARSEABLE" in codes)
 
     async def process_sources(self) -> list[DocumentSummary]:
         """Process all documents, several at a time; return their summaries in order."""
@@ -420,7 +436,7 @@ class _DocumentRun:
             bundle = self._load_earlier_bundle(source)
             if bundle is None and self._reader_config.documentai:
                 return (
-                    f"{source.doc_id} is not counted: Document AI has not read it, and an estimate sends nothing. "
+                    f"{source.doc_id} is not counted: Document AI has not read it, and a cost estimate must not call a model. "
                     "Add --reader local to estimate by this machine's reading"
                 )
             if bundle is None:
@@ -505,12 +521,7 @@ class _DocumentRun:
             self.recorder.add_document(result)
             return summarise_failure(source, result.error, resumed=True)
         bundle = load_bundle_if_current(self.output_folder, source, self._reader_config.reader_version)
-        is_supplied = source.doc_id in self.supplied_inputs.classification_by_doc_id
-        if (
-            bundle is None
-            or "finished_at" not in result.times
-            or _has_unanswered_question(result, is_classification_supplied=is_supplied)
-        ):
+        if bundle is None or "finished_at" not in result.times or self._is_unanswered(result):
             return None
         if self.supplied_inputs.label_by_doc_id is not None or not self._is_packet_or_silver_truth_written(result):
             if self.recorder.is_changed(result):  # no case may be withdrawn for a decision that no run made
@@ -772,13 +783,3 @@ def _name_stratum(result: DocumentResult, bundle: DocumentBundle) -> str:
         model=result.model,
         versions=result.versions,
     ).drift_name
-
-
-def _has_unanswered_question(result: DocumentResult, *, is_classification_supplied: bool) -> bool:
-    """Return True if a model failed to answer a question of this document.
-
-    Asked again, the model may answer now; the journal has the other answers.
-    """
-    codes = {issue.code for issue in result.open_issues}
-    has_failed_agent = bool(result.unanswered) or any(code.endswith("-AGENT-FAILED") for code in codes)
-    return has_failed_agent or (not is_classification_supplied and "V1-UNPARSEABLE" in codes)

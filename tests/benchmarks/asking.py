@@ -135,7 +135,13 @@ def unseen(bundles: Sequence[DocumentBundle]) -> Iterator[DocumentBundle]:
         for bundle in bundles:
             last = str(next(_NUMBERS))
             pages = tuple(
-                page.model_copy(update={"text": f"{page.text}\n{last}", "paragraphs": (*page.paragraphs, last)})
+                page.model_copy(
+                    update={
+                        "text": f"{page.text}\n{last}",
+                        "paragraphs": (*page.paragraphs, last),
+                        "blocks": (*page.blocks, page.blocks[-1].model_copy(update={"text": last})),
+                    }
+                )
                 for page in bundle.pages
             )
             sha256 = hashlib.sha256(f"{bundle.sha256} {last}".encode()).hexdigest()

@@ -169,6 +169,19 @@ def test_the_largest_share_alone_does_not_make_a_type_dominant(level: str) -> No
         assert (issue.severity, issue.auto_fixable, issue.segment_index) == ("MAJOR", False, place)
 
 
+@pytest.mark.parametrize(("note_share", "expected"), [(0.5, ["V2-DOMINANT-PRESENCE"]), (0.3, [])])
+def test_of_two_primary_types_the_shares_decide(note_share: float, expected: list[str]) -> None:
+    shares, genomic = {GENOMIC: 1 - note_share, NOTE: note_share}, (1 - note_share) / 2
+    one = two_segments(shares, {NOTE: 1.0}, 4, NOTE, genomic=genomic, note=1 - genomic)
+    kinds = [row["document_type"] for row in one["segments"][0]["segment_composition"]]
+    levels = {
+        f"segments.0.segment_composition.{kinds.index(kind)}.presence_level": "PRIMARY" for kind in (GENOMIC, NOTE)
+    }
+    issues = faults(copy_with(one, levels | {"segments.0.dominant_type": GENOMIC}))
+    assert codes(issues) == expected
+    assert [issue.facts["others"] for issue in issues] == ["Clinical Note"] * len(expected)
+
+
 def test_mixture_presence_must_agree_with_the_segments() -> None:
     clean = doc2_6_answer()
     kinds = [entry["document_type"] for entry in clean["document_mixture"]]

@@ -280,7 +280,7 @@ def test_a_server_takes_the_bundles_twice(exported: Path, reviewed: Path) -> Non
 
 
 def test_masking_is_refused_with_the_reason(reviewed: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="shows documents as they are"):
+    with pytest.raises(UsageError, match="writes documents unchanged"):
         export_ground_truth(reviewed, tmp_path / "fhir", file_format="fhir", deidentify=True)
     with pytest.raises(UsageError, match="standard output"):
         export_ground_truth(reviewed, None, file_format="fhir")
@@ -289,9 +289,6 @@ def test_masking_is_refused_with_the_reason(reviewed: Path, tmp_path: Path) -> N
 def test_changed_file_is_left_out_and_named(reviewed: Path, tmp_path: Path) -> None:
     output = tmp_path / "output"
     shutil.copytree(reviewed, output)
-    for path in (output / "results").iterdir():
-        if path.stem not in ("clinical_note", "requisition", "quest_cbc"):
-            path.unlink()
     name = output / "document_bundles" / "clinical_note.json"
     stored = json.loads(name.read_text())
     (tmp_path / "other.pdf").write_bytes(b"%PDF-1.7 another file")
@@ -299,7 +296,7 @@ def test_changed_file_is_left_out_and_named(reviewed: Path, tmp_path: Path) -> N
     with pytest.raises(StoreError, match=r"'clinical_note': other\.pdf has changed since it was read"):
         export_ground_truth(output, tmp_path / "fhir", file_format="fhir", silver=True)
     assert name_bundle(output, "clinical_note") not in read_bundles(tmp_path / "fhir")
-    assert len(read_bundles(tmp_path / "fhir")) == 2
+    assert len(read_bundles(tmp_path / "fhir")) >= 20
 
 
 def test_bundle_changed_elsewhere_is_named(reviewed: Path, exported: Path, tmp_path: Path) -> None:

@@ -38,10 +38,11 @@ from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrch
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.documents.render import encode_png
 from evalkit.errors import ModelSetupError, RunStopped, StoreError
-from evalkit.llm.client import LanguageModel, estimate_image_tokens
+from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, MemoryJournal
 from evalkit.llm.model import Question, Reply, Request, Usage
+from evalkit.llm.model_families import estimate_input_tokens
 from evalkit.llm.prompts import fence_document
 from evalkit.llm.providers.gemini import GeminiProvider
 from evalkit.settings import LimitSettings
@@ -682,7 +683,7 @@ def test_without_finish_reason_the_content_decides(reason: str | None, text: str
 
 @pytest.mark.parametrize(("size", "tokens"), [((1000, 500), 1000), ((1, 1), 0), ((910, 1287), 2342)])
 def test_a_picture_costs_tokens_by_its_size(size: tuple[int, int], tokens: int) -> None:
-    assert estimate_image_tokens(encode_png(Image.new("L", size))) == tokens
+    assert estimate_input_tokens("", "", {}, [encode_png(Image.new("L", size))]) == tokens
 
 
 @pytest.mark.parametrize(("limit", "calls"), [(3_000, 0), (4_000, 1)])

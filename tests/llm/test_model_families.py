@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.llm.model import Request
-from evalkit.llm.model_families import ModelFacts, estimate_tokens, find_model_facts, load_model_family_table
+from evalkit.llm.model_families import ModelFacts, estimate_input_tokens, find_model_facts, load_model_family_table
 from evalkit.llm.request_options import RequestFitter, build_prompt
 
 TABLE = load_model_family_table()
@@ -95,7 +95,7 @@ def test_nothing_is_known_about_unheard_models(name: str) -> None:
 def test_a_window_and_its_instructions_fit_into_the_context(context_tokens: int) -> None:
     facts = find_model_facts("ollama:llama3.2", context_tokens)
     window = facts.compute_window_characters()
-    free_tokens = context_tokens - estimate_tokens("x" * window)
+    free_tokens = context_tokens - estimate_input_tokens("x" * window, "", {}, ())
     assert window >= context_tokens or context_tokens > 200_000
     assert free_tokens >= min(32_000, context_tokens // 2)
     RequestFitter("ollama:llama3.2", facts).require_readable(Request("x" * window, SCHEMA, 5))

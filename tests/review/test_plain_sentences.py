@@ -176,6 +176,11 @@ def iter_changed_answers() -> Iterator[Json]:
         {"dominant_type_overall": PATHOLOGY},
         {"dominant_type_overall": None},
         {f"{composition}.0.presence_level": MENTION_ONLY},
+        {
+            f"{composition}.{row}.{key}": PRIMARY if key == "presence_level" else 0.5
+            for row in (0, 1)
+            for key in ("presence_level", "segment_share")
+        },
         {f"{entries}.0.presence_level": MENTION_ONLY},
         {f"{entries}.0.presence_level": NO_EVIDENCE},
         {f"{entries}.2.presence_level": PRIMARY},

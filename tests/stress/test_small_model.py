@@ -121,13 +121,14 @@ def test_a_bad_model_makes_no_decision_milder(address: str, demo: Path, tmp_path
     assert answered_roles(asked) == ({"verifier"} if profile == "lean" else {"V2", "V3", "V4"})
 
 
-@pytest.mark.parametrize("profile", ["full", "lean"])
-def test_a_bad_classifier_crashes_nothing(address: str, demo: Path, tmp_path: Path, profile: str) -> None:
-    output = tmp_path / f"own_{profile}"
-    ask(address, output, "run", demo, "--profile", profile)
+def test_a_bad_classifier_crashes_nothing(address: str, demo: Path, tmp_path: Path) -> None:
+    """In the lean profile alone: the other roles are asked above, and a call takes ten seconds."""
+    output = tmp_path / "own_lean"
+    ask(address, output, "run", demo, "--profile", "lean")
     decisions = [decision for decision, _ in decide(output).values()]
-    assert len(decisions) == len(decide(output))
-    print(f"\n{profile}: {decisions.count(Decision.AUTO_ACCEPT)} of {len(decisions)} accepted")
+    documents = [path for path in demo.glob("*.*") if path.suffix not in (".csv", ".json")]
+    assert len(decisions) == len(documents) + 1  # the mail has an attachment
+    print(f"\n{decisions.count(Decision.AUTO_ACCEPT)} of {len(decisions)} accepted")
     assert "classifier" in answered_roles(output)
 
 

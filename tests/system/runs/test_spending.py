@@ -66,6 +66,15 @@ def test_the_estimate_is_what_the_run_then_calls(written: Path, tmp_path: Path) 
     assert with_fields["finished"] == 0
 
 
+def test_an_unanswered_question_is_estimated_again(written: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    with serve_model(output, lambda call: "I cannot say." if call.role == "V4" else None) as served:
+        evalkit_command(*gemini_run(written, output)[3:], **served.environment)
+    again = estimate(written, output, EVALKIT_GEMINI_BASE_URL=served.server.url)
+    assert [(row["role"], row["usage"]["calls"]) for row in again["rows"]] == [("V4", NOTES)]
+    assert again["finished"] == 0
+
+
 def test_the_estimate_says_that_a_price_is_unknown(written: Path, tmp_path: Path) -> None:
     done = evalkit_command("run", written, "--output", tmp_path, "--model", "gemini:house-model", "--estimate")
     assert done.returncode == 0
