@@ -205,7 +205,7 @@ def _check_vision(model_name: str, settings: Settings, answer_text: str | None) 
     """
     from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME
 
-    check_name, remedy = "template reviewer", "Set a model that sees images in the section [vllm_review.reviewers]."
+    check_name, remedy = "template reviewer", "Set a model that accepts images in the section [vllm_review.reviewers]."
     if model_name == EMBEDDED_MODEL_NAME:
         return DoctorCheck(check_name, True, "embedded: the program's own checks only; no images are looked at")
     facts = find_model_facts(model_name, settings.context_tokens)

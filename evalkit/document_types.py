@@ -1,4 +1,4 @@
-"""The document types: evalkit's five, and a site's own from a types file.
+"""The document types: evalkit's five, and a site's own types from a file.
 
 ``classification/types.toml`` says what the five mean, and their codes. A site's own file has the same form::
 
@@ -72,7 +72,7 @@ class _OpenEnumType(EnumType):
 
 
 class DocumentType(StrEnum, metaclass=_OpenEnumType):
-    """The five types. What they mean is data: ``types.toml``."""
+    """The five document types; their definitions are in ``types.toml``."""
 
     CLINICAL_NOTE = "Clinical Note"
     PATHOLOGY_REPORT = "Pathology Report"
@@ -102,7 +102,7 @@ _own_records: Mapping[str, DocumentTypeRecord] = {}
 
 _cache_clearers: list[Callable[[], None]] = []
 
-#: The types of ``types.toml``, of which the embedded model has learned weights.
+#: The types of ``types.toml``, of which the built-in model has learned weights.
 FIVE_TYPES = tuple(DocumentType)
 
 
@@ -121,14 +121,14 @@ _Clauses = Annotated[tuple[_Sentence, ...], Field(max_length=30)]
 
 
 class TitledCoding(Coding):
-    """Code of a narrower kind of document, which its title names."""
+    """Code of a more specific kind of document, which its title names."""
 
     names: _Clauses
     """The titles, in small letters."""
 
 
 class DocumentTypeRecord(StrictRecord):
-    """One document type's meaning and codes: one table of a types file."""
+    """One document type's definition and codes: one table of a types file."""
 
     definition: _Sentence
     includes: _Clauses = ()
@@ -150,7 +150,7 @@ def _load_shipped_records() -> dict[str, DocumentTypeRecord]:
 
 
 def load_type_records() -> dict[str, DocumentTypeRecord]:
-    """Load the record of each document type in force by name.
+    """Load the record of each document type in use, by name.
 
     The order is that of ``DocumentType``.
     """
@@ -158,17 +158,17 @@ def load_type_records() -> dict[str, DocumentTypeRecord]:
 
 
 def list_type_names() -> list[str]:
-    """Return the names of all types in force, in the order of ``DocumentType``."""
+    """Return the names of all types in use, in the order of ``DocumentType``."""
     return [kind.value for kind in DocumentType]
 
 
 def get_own_types() -> dict[str, DocumentTypeRecord]:
-    """Return the records of the site's own types in force, by name."""
+    """Return the records of the site's own types in use, by name."""
     return dict(_own_records)
 
 
 def compute_types_version() -> str:
-    """Return the version of the types in force.
+    """Return the version of the document types in use.
 
     It is that of ``types.toml``, with a hash of the site's own types. Results and reviews carry it.
     """
@@ -180,7 +180,7 @@ def compute_types_version() -> str:
 
 
 def cache_until_types_change(function: Callable[Parameters, ResultT]) -> Callable[Parameters, ResultT]:
-    """Cache a function's results until the types in force change.
+    """Cache a function's results until the document types in use change.
 
     Otherwise it works as ``functools.cache`` does.
     """
@@ -190,7 +190,7 @@ def cache_until_types_change(function: Callable[Parameters, ResultT]) -> Callabl
 
 
 def use_own_types(records: Mapping[str, DocumentTypeRecord]) -> None:
-    """Make these the site's own types of this process, in place of those before."""
+    """Replace the site's own types in this process by these types."""
     global _own_records  # noqa: PLW0603 - enumerations are the process's, and so are their members
     if records == _own_records:
         return
@@ -217,7 +217,7 @@ def read_types_file(path: str) -> bytes:
     try:
         return read_regular_file(path, _MAX_FILE_BYTES)
     except OSError as error:
-        problem = f"it cannot be read: {error.strerror}"
+        problem = f"the file cannot be read: {error.strerror}"
         raise _build_file_error(path, problem, "Correct the setting types_file") from error
 
 
@@ -235,9 +235,11 @@ def parse_own_types(content: bytes, path: str) -> dict[str, DocumentTypeRecord]:
     try:
         table = tomllib.loads(content.decode())
     except UnicodeDecodeError as error:
-        raise _build_file_error(path, "it is not UTF-8 text", "Save the file as UTF-8") from error
+        raise _build_file_error(path, "the file is not UTF-8 text", "Save the file as UTF-8") from error
     except (ValueError, RecursionError) as error:  # the message of a syntax error names line and column
-        raise _build_file_error(path, f"it is not valid TOML: {_escape(str(error))}", "Correct that line") from error
+        raise _build_file_error(
+            path, f"the file is not valid TOML: {_escape(str(error))}", "Correct the line that the message names"
+        ) from error
     table.pop("version", None)  # a copy of types.toml has one; the file's hash is what counts
     if not 1 <= len(table) <= MAX_OWN_TYPES:
         problem = f"it has {len(table)} types; 1 to {MAX_OWN_TYPES} are possible"
@@ -250,15 +252,19 @@ def parse_own_types(content: bytes, path: str) -> dict[str, DocumentTypeRecord]:
             _require_free_key(record.key, records)
         except ValidationError as error:
             problem = _escape(describe_first_error(error))
-            raise _build_file_error(path, f"{_escape(name)}: {problem}", "Correct this row") from error
+            raise _build_file_error(
+                path, f"{_escape(name)}: {problem}", "Correct the row that the message names"
+            ) from error
         except ValueError as error:
-            raise _build_file_error(path, f"{_escape(name)}: {error}", "Correct this row") from error
+            raise _build_file_error(
+                path, f"{_escape(name)}: {error}", "Correct the row that the message names"
+            ) from error
         records[name] = record
     return records
 
 
 def has_unknown_type_name(error: ValidationError) -> bool:
-    """Return True if a name that a type may have is in place of a document type."""
+    """Return True if a well-formed but unknown name is used as document type."""
     for details in error.errors(include_url=False):
         name, expected = details["input"], details.get("ctx", {}).get("expected", "")
         if details["type"] == "enum" and isinstance(name, str) and repr(DocumentType.OTHER.value) in expected:
@@ -274,12 +280,12 @@ def _require_free_name(name: str, records: Mapping[str, DocumentTypeRecord]) -> 
         allowed = " ".join(_NAME_CHARACTERS.strip())
         raise ValueError(f"a name has 2 to 40 letters, digits, spaces or {allowed}")
     if not name[0].isalpha() or name != " ".join(unicodedata.normalize("NFC", name).split()):
-        raise ValueError("a name begins with a letter, and has single spaces and composed letters")
+        raise ValueError("a name must begin with a letter, without double spaces or separate accents (Unicode NFC)")
     folded_name = _fold(name)
     if folded_name in map(_fold, DocumentType.__members__.values()):
         raise ValueError("this is one of evalkit's five types, which cannot be redefined; choose another name")
     if folded_name in (*_TAKEN_NAMES, *map(_fold, records)):
-        raise ValueError("this name is used twice or stands for no type; choose another name")
+        raise ValueError("this name is used twice, or is reserved for an unknown type; choose another name")
 
 
 def _fold(name: str) -> str:
@@ -294,7 +300,7 @@ def _require_free_key(key: str | None, records: Mapping[str, DocumentTypeRecord]
     if len(key) != 1 or key not in FREE_KEYS:
         raise ValueError(f"key: choose one of {' '.join(FREE_KEYS)}, or leave the key out; the screen uses the others")
     if user := next((name for name, record in records.items() if record.key == key), None):
-        raise ValueError(f"key: {key} is the key of {user}")
+        raise ValueError(f"key: {key} is already the key of {user}")
 
 
 def _escape(text: str) -> str:
@@ -311,7 +317,7 @@ def _build_file_error(path: str, problem: str, remedy: str) -> UsageError:
 
 
 def get_type_coding(document_type: str, text: str = "") -> Coding:
-    r"""Return the code of a document: its title's if one is known, else its type's.
+    r"""Return a document's code: by its title if known, else by its type.
 
     ``text``: the document's first page. A title is a whole line among its first ones.
 

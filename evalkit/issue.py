@@ -1,4 +1,4 @@
-"""Issues: findings of all checks, which people read and the arbiter counts.
+"""Issues: findings of all checks, for people and for the arbiter's decision.
 
 An issue is frozen; numbering or a new status makes a new object. ``Issue(**json)`` restores a stored issue.
 """
@@ -41,7 +41,7 @@ ISSUE_GROUP_BY_AGENT: dict[str, str] = {
 
 
 class IssueSeverity(StrEnum):
-    """Weight of an issue, the worst first."""
+    """Severity of an issue, the worst first."""
 
     BLOCKER = "BLOCKER"
     MAJOR = "MAJOR"
@@ -58,7 +58,7 @@ RISK_BY_SEVERITY = {IssueSeverity.BLOCKER: 0.9, IssueSeverity.MAJOR: 0.5, IssueS
 
 
 class QuoteVerdict(StrEnum):
-    """Outcome of looking for a quote in the document's text."""
+    """Result of searching for a quote in the document's text."""
 
     VERBATIM = "VERBATIM"
     NOISY = "NOISY"

@@ -1,4 +1,4 @@
-"""Tables in a notebook: long texts are cut, and a document's name opens its pages.
+"""Tables for notebooks, in which a document's name opens its pages.
 
 Cells are formatted and escaped here, because they may hold text of documents; itables draws them, without a network.
 """
@@ -56,7 +56,7 @@ def show(frame: pd.DataFrame, *, output: Path | str | None = None) -> None:
 
 
 class DocumentTable(VBox):  # type: ignore[misc]
-    """A table, and below it the pages of the document that was opened."""
+    """A table, with the pages of the opened document below it."""
 
     def __init__(self, frame: pd.DataFrame, *, output: Path | str | None = None) -> None:
         self._output = output or frame.attrs.get(OUTPUT_ATTRIBUTE)

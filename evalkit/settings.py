@@ -128,7 +128,7 @@ class LimitSettings(StrictRecord):
 
     @property
     def has_run_limit(self) -> bool:
-        """True if a run is limited, or is explicitly not (``usd_per_run = 0``)."""
+        """True if a run has a limit, or explicitly none (``usd_per_run = 0``)."""
         return self.usd_per_run is not None or bool(self.calls_per_run or self.tokens_per_run)
 
     @property
@@ -166,7 +166,7 @@ _MIN_PAGE_MB = 256
 
 
 class PriceSettings(StrictRecord):
-    """``[prices]``: costs that decide what an expert is asked, and in which order.
+    """``[prices]``: costs by which the program chooses and orders experts' questions.
 
     Only their ratio counts: a part of an answer is asked about if its risk times ``wrong_accept_usd`` exceeds the
     minutes that the question takes times ``minute_usd``.
@@ -207,7 +207,7 @@ class ReviewServerSettings(StrictRecord):
 
 
 class CertificateSettings(StrictRecord):
-    """``[certificate]``: what blind audits have to prove about accepted documents."""
+    """``[certificate]``: error rate to prove by blind audits of accepted documents."""
 
     max_error_rate: float = Field(0.01, gt=0, lt=1)
     """Tolerated share (0 to 1) of accepted documents with a wrong type."""
@@ -216,7 +216,7 @@ class CertificateSettings(StrictRecord):
 
 
 class DossierSettings(StrictRecord):
-    """``[dossier]``: the file for the committee that oversees the use of AI."""
+    """``[dossier]``: texts of the dossier for the committee that oversees AI."""
 
     reviewer_names: bool = True
     """False: reviewers and analysts appear as numbers, not with their names."""
@@ -500,7 +500,7 @@ class Settings(BaseSettings):
             raise UsageError(
                 f"evalkit.toml or an EVALKIT_… variable cannot be read: {error}",
                 code="SETTINGS",
-                remedy="Correct its syntax; `evalkit docs settings` lists every setting.",
+                remedy="Correct the syntax; `evalkit docs settings` lists every setting.",
             ) from error
         if settings.types_file is not None:
             use_own_types(load_own_types(settings.types_file))
@@ -565,13 +565,13 @@ def read_patient_salt() -> str | None:
         raise UsageError(
             f"{PATIENT_SALT_VARIABLE} has fewer than {_MIN_SALT_LENGTH} characters",
             code="PATIENT-SALT",
-            remedy="Set it to a random text, for example the output of `openssl rand -hex 32`.",
+            remedy="Set the variable to a random text, for example the output of `openssl rand -hex 32`.",
         )
     return salt or None
 
 
 def read_environment_variables(names: Iterable[str]) -> dict[str, str]:
-    """Return those of the named environment variables that are set.
+    """Return the named environment variables that are set.
 
     They hold the providers' keys and projects, which are never stored in a file.
     """

@@ -140,9 +140,9 @@ ENTRY = {"presence_level": "PRIMARY", "confidence": 1.0, "overall_share": 1.0}
         ("".join(row(f"Kind {number}x") for number in range(500)), "it has 500 types; 1 to 20"),
         (row("Dental") + row("Dental"), "Cannot declare"),
         (row("Dental") + row("DENTAL"), "DENTAL: this name is used twice"),
-        (row("dental  note"), "single spaces"),
+        (row("dental  note"), "without double spaces"),
         (row("Dental note") + row("Dental-note"), "Dental-note: this name is used twice"),
-        (row("Dental", key="6") + row("Echo", key="6"), "Echo: key: 6 is the key of Dental"),
+        (row("Dental", key="6") + row("Echo", key="6"), "Echo: key: 6 is already the key of Dental"),
         (row("Dental", key="66"), "Dental: key: choose one of 6 7 8 9"),
         (row("Dental", key="1"), "Dental: key: choose one of"),
         (row("Dental", key="s"), "Dental: key: choose one of"),
@@ -158,16 +158,16 @@ ENTRY = {"presence_level": "PRIMARY", "confidence": 1.0, "overall_share": 1.0}
         (row("Clinical Note"), "Clinical Note: this is one of evalkit's five types"),
         (row("other"), "other: this is one of evalkit's five types"),
         (row("clinical-note"), "clinical-note: this is one of evalkit's five types"),
-        (row("Cannot tell"), "Cannot tell: this name is used twice or stands for no type"),
+        (row("Cannot tell"), "Cannot tell: this name is used twice, or is reserved for an unknown type"),
         (row("<script>alert(1)</script>"), "a name has 2 to 40 letters"),
         (row("Note; 3-4 Other"), "a name has 2 to 40 letters"),
         (row("Note\u001b[31m"), r"Note\\x1b\[31m: a name has 2 to 40 letters"),
         (row("x" * 41), "a name has 2 to 40 letters"),
-        (row("7 days"), "begins with a letter"),
+        (row("7 days"), "must begin with a letter"),
         ("Dental = 3\n", "Dental: Input should be"),
         ("[[Dental]]\ndefinition = 'x'\n", "Dental: Input should be"),
-        ("[Dental\n", "it is not valid TOML: .*line 1"),
-        ("[" * 100_000, "it is not valid TOML"),
+        ("[Dental\n", "the file is not valid TOML: .*line 1"),
+        ("[" * 100_000, "the file is not valid TOML"),
     ],
 )
 def test_bad_types_file_error_names_file_row_and_remedy(text: str, named: str, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_type_that_is_not_in_force_is_named_with_the_remedy(tmp_path: Path) ->
     parse = partial(parse_stored_record, Labelled, file_name="reviews/a/0001.json", remedy="Restore it.")
     assert parse({"dominant_type": "Operative Note"}).dominant_type == "Operative Note"
     use_own_types({})
-    with pytest.raises(StoreError, match=r"0001\.json names a document type that is .* table back into the"):
+    with pytest.raises(StoreError, match=r"0001\.json contains a document type that .* the type to the types file"):
         parse({"dominant_type": "Operative Note"})
     for no_name in ("A patient said: my knee hurts.", 5, "other"):
         with pytest.raises(StoreError, match="invalid ones") as refused:

@@ -90,7 +90,7 @@ const boundaryStrip = ({ model, send, picture, missing, isBox, outlines, tellSee
     fill(node,
       el("header", {},
         el("h3", { text: doubt.question }),
-        el("div", { class: "ek-row" }, button(true, "A document begins here", "y"), button(false, "It goes on", "n"),
+        el("div", { class: "ek-row" }, button(true, "A document begins here", "y"), button(false, "The document goes on", "n"),
           el("button", { onclick: leave }, "Whole page", kbd("Esc")), el("span", { class: "ek-grow" }), waiting,
           doubt.is_disputed && !doubt.is_decided ? el("b", { class: "ek-seam-must", text: "Decide this" }) : null,
           el("span", { class: "ek-muted", text: `${list.indexOf(doubt) + 1} of ${list.length} · ${list.filter((one) => one.is_decided).length} decided` })),

@@ -1,4 +1,4 @@
-"""Boundary strip: the foot of one page above the head of the next."""
+"""Boundary strip: the bottom of one page above the top of the next page."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -44,7 +44,7 @@ function render({ model, el: root }) {
     rows.length ? el("details", {}, el("summary", { "data-focus": "rest", text: `The program is sure of the rest (${range} %)` }),
       el("ul", {}, rows.map((row) => el("li", {}, el("button", { class: "ek-link", "aria-label": `show page ${row.start}`, onclick: () => send("page", { page: row.start }) }, pages(row.start, row.end)),
         el("span", { class: `ek-chip ${typeClass(row.type)}`, text: typeName(row.type) }), el("span", { class: "ek-muted", text: `${row.percent} % sure${row.doubt}` }))))) : null,
-    el("p", { class: "ek-muted", text: "You vouch only for what is asked. If you change anything else, you are asked about the whole file." }),
+    el("p", { class: "ek-muted", text: "You confirm only what is asked. If you change anything else, you are asked about the whole file." }),
     el("button", { "data-key": "Shift+E", disabled: model.get("is_locked"), onclick: () => send("show_everything") }, "Show everything", kbd("⇧E")));
 
   const card = (issue) => {

@@ -64,7 +64,7 @@ class CasePanel(CasePanelWidget, scripts=("case_panel",), styles=("case_panel",)
 
 
 def render_case(case: ReviewCase) -> dict[str, Any]:
-    """Build ``CasePanel.case``; for a blind case without answer and issues."""
+    """Build ``CasePanel.case``; in a blind case without answer and issues."""
     packet = case.packet
     issues = [] if case.is_blind else packet.issues
     return {
@@ -137,7 +137,7 @@ def _describe_doubtful_edges(segment: Segment, asked_boundaries: Sequence[int]) 
 
 
 def render_closing(case: ReviewCase, outcome_words: Mapping[str, str]) -> dict[str, Any]:
-    """Build ``closing`` of the panel's case: who decided a closed case, when and how."""
+    """Build ``closing`` of a closed case: who decided it, when and how."""
     if (review := case.closing_review) is None or not case.is_completed:
         return {}
     outcome = outcome_words.get(review.outcome, review.outcome).capitalize()
@@ -170,7 +170,7 @@ def list_earlier_reviews(case: ReviewCase) -> list[dict[str, Any]]:
 
 
 def list_colleague_messages(case: ReviewCase) -> list[str]:
-    """List sentences from colleagues: why a second opinion, why deferred."""
+    """List colleagues' reasons for a second opinion or a deferral, as sentences."""
     asked, deferral = case.second_opinion_reason, case.deferral
     sentences = (
         case.feedback,
@@ -212,7 +212,7 @@ def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
 
 
 def format_headline(packet: SMEPacket, issues: Sequence[Issue]) -> str:
-    """Format a case's headline: the worst issue, or why a person is asked."""
+    """Format a case's headline: the worst issue, or why an expert is asked."""
     if issues:
         return describe_issue(issues[0])
     reason_words = {"audit": "Drawn from the accepted cases", "sample": "Drawn for review"}
@@ -367,7 +367,7 @@ def _convert_to_utf16_span(text: str, span: tuple[int, int] | None) -> tuple[int
 
 
 def choose_highlight_style(verdict: QuoteVerdict | None) -> HighlightStyle:
-    """Choose ``found`` (filled) if the passage is the quote, else ``near`` (outlined)."""
+    """Choose ``found`` (filled) if the passage equals the quote, else ``near``."""
     return "found" if verdict in FOUND_VERDICTS else "near"
 
 

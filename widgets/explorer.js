@@ -46,7 +46,7 @@ function render({ model, el: root }) {
   const draws = el("input", { type: "text", inputmode: "numeric", value: "10", class: "ek-count", "aria-label": "number of documents to draw" });
   const chips = () => {
     const names = Object.keys(filters());
-    if (!names.length) return el("p", { class: "ek-muted ek-chips", text: "Choose a cell, a bar or a property: everything else is counted again." });
+    if (!names.length) return el("p", { class: "ek-muted ek-chips", text: "Choose a cell, a bar or a property to filter the documents." });
     return el("div", { class: "ek-chips", role: "group", "aria-label": "filters" },
       names.map((name) => el("button", {
         class: "ek-chosen-chip", "data-focus": `chip-${name}`, "aria-label": `remove the filter ${labelOf(name)}: ${valueName(name, filters()[name])}`,
@@ -119,7 +119,7 @@ function render({ model, el: root }) {
           el("td", { class: "ek-number-cell", text: number(row.validated) }),
           el("td", { class: "ek-number-cell", text: number(Math.round(row.minutes)) }),
           el("td", { text: row.verdict }))))))
-      : el("p", { class: "ek-muted", text: "No rule raised anything about these documents." }));
+      : el("p", { class: "ek-muted", text: "No rule raised an issue about these documents." }));
   const documents = (answer) => el("section", { class: "ek-part-documents" }, el("h3", { text: "Documents" }),
     answer.documents.length
       ? el("div", { class: "ek-scroll-x", role: "region", tabindex: 0, "aria-label": "documents" }, el("table", { class: "ek-list" },
@@ -162,8 +162,8 @@ function render({ model, el: root }) {
       ? el("ul", { class: "ek-differences" }, shown.differences.map((one) => el("li", {}, el("button", {
         "aria-pressed": shown.page === one.page, "data-focus": `difference-${one.page}`, text: one.sentence, onclick: () => send("page", { page: one.page }),
       }))))
-      : el("p", { class: "ek-muted", text: "Nothing that is compared here." }),
-    el("h3", { text: `Lit on page ${shown.page}` }),
+      : el("p", { class: "ek-muted", text: "The compared answers do not differ here." }),
+    el("h3", { text: `Highlighted on page ${shown.page}` }),
     shown.captions.length
       ? el("ul", { class: "ek-captions" }, shown.captions.map((one) => el("li", { class: `ek-caption-${one.style}` }, el("span", { class: "ek-words", text: one.text }))))
       : el("p", { class: "ek-muted", text: "Nothing on this page was quoted or doubted." }),

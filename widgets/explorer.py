@@ -1,4 +1,4 @@
-"""Explorer of a study's figures in a notebook, and of the pages behind them.
+"""Explorer of a study in a notebook: figures, and the pages behind them.
 
 The counts are made by ``evalkit.evaluation.exploring``; the browser gets only what it shows. The messages are listed in
 ``widgets/README.md``.
@@ -45,8 +45,8 @@ Message = Mapping[str, Any]
 class ExplorerPanel(PressCounter, scripts=("explorer",), styles=("theme", "explorer")):
     """Panel of figures, filters and documents; or of the open document."""
 
-    answer = traitlets.Dict(help="What is shown for the filters, see ``StudyExplorer.answer``.")
-    filters = traitlets.Dict(help="The filters that all hold: property → value.")
+    answer = traitlets.Dict(help="The data shown for the current filters, see ``StudyExplorer.answer``.")
+    filters = traitlets.Dict(help="The filters, all of which a listed document matches: property → value.")
     comparison = traitlets.Unicode(
         "program", help="What the matrix compares: ``program`` or ``production`` with the truth, or ``both``."
     )
@@ -87,7 +87,7 @@ class Explorer:
         self.view.add_class("ek-explorer-frame")
 
     def take_over(self, earlier: Explorer) -> None:
-        """Show what an earlier explorer of the same cell shows, and close that one."""
+        """Show the state of an earlier explorer of the same cell, and close that one."""
         panel, document = earlier.panel, earlier.panel.document
         self.choose({"filters": panel.filters, "comparison": panel.comparison, "page": panel.answer.get("page", 0)})
         if document.get("doc_id") in self._document_by_id:
@@ -102,7 +102,7 @@ class Explorer:
 
     @property
     def selection(self) -> Any:
-        """The chosen documents as a table, as ``Study.to_frame``."""
+        """The filtered documents as a table, like ``Study.to_frame``."""
         return self._counter.study.to_frame()[self._counter.select(self.panel.filters)].reset_index(drop=True)
 
     def _on_message(self, widget: PressCounter, message: Message, _: object) -> None:
@@ -127,7 +127,7 @@ class Explorer:
     # ------------------------------------------------------------------------------------------ figures
 
     def choose(self, message: Message) -> None:
-        """Count anew for other filters, another comparison or another page of the list."""
+        """Recompute the figures for other filters, comparison or list page."""
         filters = {name: str(value) for name, value in dict(message["filters"]).items() if name in FILTERS}
         comparison = str(message["comparison"])
         with self.panel.hold_sync():
@@ -139,7 +139,7 @@ class Explorer:
         self.panel.answer = self._counter.answer(self.panel.filters, self.panel.comparison, page)
 
     def export_list(self, _: Message) -> None:
-        """Write the chosen documents as a private CSV file."""
+        """Write the filtered documents as a private CSV file."""
         output = self._counter.study.output
         path = (output if isinstance(output, Path) else Path.cwd()) / EXPORT_FILE
         write_private_csv(self.selection, path)
@@ -148,7 +148,7 @@ class Explorer:
         )
 
     def draw_sample(self, message: Message) -> None:
-        """Draw some of the chosen documents for review and queue them."""
+        """Draw some of the filtered documents for review and queue them."""
         settings = Settings.load()
         draw = draw_and_queue_sample(
             open_output_folder(self._counter.study.output, settings.database),
@@ -244,7 +244,7 @@ class Explorer:
         return [Highlight("near", ((page, *box),), _HEADING_CAPTION) for box in boxes]
 
     def send_pictures(self, message: Message) -> None:
-        """Send pictures that the browser requests ahead."""
+        """Send page images that the browser requests in advance."""
         if self._images is not None:
             is_thumbnail = message["action"] == "thumbnails"
             size = "thumbnail" if is_thumbnail else "page" if message.get("kind") == "page" else "preview"
@@ -308,7 +308,7 @@ _explorer_by_cell_id: dict[str, Explorer] = {}
 def explore(
     output: Study | Path | str | None = None, *, production: Path | str | None = None, truth: Path | str | None = None
 ) -> Explorer:
-    """Build the explorer of an output folder or study, to be shown by a notebook cell.
+    """Build the explorer of an output folder or study for a notebook cell.
 
     Args:
         output: a study, or the output folder of a run; None means the folder of the settings.

@@ -155,7 +155,7 @@ function render({ model, el: root }) {
 
   // Where the report speaks of the field, each place shown on its page by a click; then its readings as answers.
   const placesOf = (item) => (item.places.length ? el("div", { class: "ek-places" },
-    el("p", { class: "ek-muted", text: `The document says it in ${item.places.length} places:` }),
+    el("p", { class: "ek-muted", text: `The document states this in ${item.places.length} places:` }),
     el("ul", {}, item.places.map((place, number) => el("li", {}, el("button", {
       type: "button", class: "ek-link", "data-focus": `place ${number} ${item.name}`,
       onclick: (event) => { event.stopPropagation(); send("field_place", { field: item.name, place: number }); },

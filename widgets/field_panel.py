@@ -70,7 +70,7 @@ class FieldPanel(CasePanelWidget, scripts=("field_panel",), styles=("field_panel
 
 
 def render_field_case(case: FieldReviewCase) -> dict[str, Any]:
-    """Build ``FieldPanel.case``: all that does not change while the case is open."""
+    """Build ``FieldPanel.case``: everything that stays the same while it is open."""
     packet = case.packet
     first_target_id = case.choose_first_target_id()
     asked_count = sum(map(is_extraction_review_required, packet.extractions))
@@ -101,7 +101,7 @@ def render_field_values(case: FieldReviewCase, draft: Draft) -> dict[str, dict[s
 
 
 def describe_field_target_place(case: FieldReviewCase, target_id: str, draft: Draft) -> str:
-    """Describe which place of a field or issue is highlighted, or why none is."""
+    """Describe which place of a field or issue is highlighted, or why none."""
     place, target = case.locate_target(target_id), case.get_target(target_id)
     extraction = case.packet.extractions[target.extraction_index]
     form_pages = format_page_range(extraction.start_page, extraction.end_page)
@@ -217,7 +217,7 @@ def _render_field_issue(issue: Issue) -> dict[str, Any]:
 
 
 def format_stop_reason(raw_stop_reason: str) -> str:
-    """Format the reason why the program stopped reading a form for the screen."""
+    """Format why the program stopped reading a form, for the screen."""
     return next(
         (words for reason_prefix, words in _STOP_REASON_WORDS.items() if raw_stop_reason.startswith(reason_prefix)),
         raw_stop_reason,

@@ -1,4 +1,4 @@
-"""Page viewer: a ribbon of all pages, and one page in full size with highlights."""
+"""Page viewer: a ribbon of all pages, and one full-size page with highlights."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -56,7 +56,7 @@ class PagePane(
     scripts=("text_layer", "frames", "boundary_strip", "page_pane"),
     styles=("page_pane", "boundary_strip"),
 ):
-    """Page viewer of the open file; pictures travel as binary buffers."""
+    """Page viewer of the open file; images are sent as binary buffers."""
 
     version = traitlets.Unicode(
         help="Token of the open case, e.g. ``case:3`` for the third opening; presses send it back as ``token``."
@@ -175,7 +175,7 @@ class PagePane(
     def send_requested_images(
         self, image_size: PageImageSize, message: Mapping[str, Any], images: PdfPageRenderer
     ) -> None:
-        """Send the pictures that a message of the browser requests."""
+        """Send the page images that a message of the browser requests."""
         renderers = {
             "thumbnail": images.render_thumbnail,
             "preview": images.render_preview,
@@ -187,7 +187,7 @@ class PagePane(
     def render_and_send_images(
         self, image_size: PageImageSize, page_numbers: Iterable[int], render_image: PageImageRenderer
     ) -> None:
-        """Render and send pictures of pages in one size; ignore pages beyond the file."""
+        """Render and send page images of one size; ignore pages beyond the file."""
         for page_number in page_numbers:
             if 1 <= page_number <= self.total:
                 self._render_and_send_image(image_size, page_number, render_image)

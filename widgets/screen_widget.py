@@ -1,4 +1,4 @@
-"""Base classes of all widgets: strict traits, numbered presses, shared traits."""
+"""Base classes of all widgets: checked traits, numbered button presses."""
 
 import logging
 import secrets
@@ -41,13 +41,13 @@ class ScreenWidget(anywidget.AnyWidget):
         super().__setattr__(name, setting)
 
     def set_traits(self, **traits: Any) -> None:
-        """Set several traits, which the browser receives together as one message."""
+        """Set several traits, which the browser receives in one message."""
         with self.hold_sync():
             for name, setting in traits.items():
                 setattr(self, name, setting)
 
     def forget_case(self) -> None:
-        """Empty all traits that show a case; kernel and browser keep no text of it."""
+        """Clear all traits about a case, so that kernel and browser keep no text."""
         own_traits = (
             name for name, trait in self.traits(sync=True).items() if issubclass(trait.this_class, ScreenWidget)
         )
@@ -62,7 +62,7 @@ class ScreenWidget(anywidget.AnyWidget):
 
 
 class TypesWidget(ScreenWidget):
-    """Widget that shows the document types, a site's own included."""
+    """Widget that shows the document types, including a site's own types."""
 
     types = traitlets.List(
         trait=traitlets.Dict(),
@@ -79,13 +79,13 @@ class TypesWidget(ScreenWidget):
 
 
 class PressCounter(ScreenWidget):
-    """Widget that numbers the browser's presses and reports the last answered one."""
+    """Widget that numbers the browser's button presses and reports the last handled."""
 
     answered = traitlets.Int(0, help="The number (``nth``) of the last press to which the kernel has answered.")
 
 
 class CasePanelWidget(PressCounter):
-    """Panel of a case with selectable targets: issues, fields, rows."""
+    """Panel of a case with selectable items: issues, fields or rows."""
 
     case = traitlets.Dict(help="The case in the words of the screen; its keys are defined by the panel's module.")
     selected = traitlets.Unicode(

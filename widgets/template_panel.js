@@ -61,7 +61,7 @@ function render({ model, el: root }) {
         el("thead", {}, el("tr", {}, ["", "Sum", "Printed", "Read", "Difference"].map((text, at) => el("th", { scope: "col", class: at > 1 ? "ek-money" : "" },
           text || el("span", { class: "ek-for-readers", text: "met" }))))),
         el("tbody", {}, all.checks.map(sum)))) : null,
-      all.reason ? el("p", { class: "ek-reason" }, el("b", { text: "Reason for approving all the same: " }), all.reason) : null);
+      all.reason ? el("p", { class: "ek-reason" }, el("b", { text: "Reason for approving although sums do not add up: " }), all.reason) : null);
   };
 
   // ---- two readings

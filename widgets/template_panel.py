@@ -81,7 +81,7 @@ class TemplatePanel(CasePanelWidget, scripts=("template_panel",), styles=("templ
 
 
 def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
-    """Build ``TemplatePanel.case``: all that does not change while the case is open."""
+    """Build ``TemplatePanel.case``: everything that stays the same while open."""
     packet, escalation = case.packet, case.packet.template_case.escalation
     template_identity = case.agent_template.identity
     template_name = " · ".join(
@@ -127,7 +127,7 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
 def render_reading_questions(
     case: TemplateReviewCase, render_cut_out: Callable[[PageBox], str]
 ) -> list[dict[str, Any]]:
-    """Build ``case.questions``: both readings of each doubt, with rows and totals.
+    """Build ``case.questions``: both interpretations of each doubt, with totals.
 
     ``render_cut_out`` draws a row's line as a data address.
     """
@@ -158,7 +158,7 @@ def render_reading_questions(
 
 
 def list_chosen_readings(case: TemplateReviewCase, draft: Draft) -> dict[str, int]:
-    """Build ``TemplatePanel.readings``: the chosen reading of each question."""
+    """Build ``TemplatePanel.readings``: the chosen interpretation per question."""
     chosen = {
         name: find_chosen_reading(case.get_template(draft), name, opened_template=case.agent_template)
         for name in list_undecided_questions(case.packet, case.agent_template)
@@ -397,7 +397,7 @@ def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *,
 
 
 def describe_template_target_place(case: TemplateReviewCase, target_id: str, draft: Draft) -> str:
-    """Describe where an issue, row, line or sum is highlighted, or that it is not."""
+    """Describe where an issue, row, line or sum is highlighted, if it is."""
     place = case.locate_target(target_id, draft)
     if not place.boxes:
         return f"This is about page {place.page}; nothing is highlighted."

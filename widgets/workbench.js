@@ -51,11 +51,11 @@ const KEYS = [
   ["Decide", [
     ["v", "Validate, or approve, and open the next case"], ["Ctrl+Enter", "Submit what you changed, or your own answer"],
     ["d", "Defer, with a reason"], ["e", "Submit and ask a second expert, with a reason"], ["q", "Cannot tell, or reject a template, with a reason"],
-    ["k  l", "After a blind answer that the program does not share: keep yours, look again"],
+    ["k  l", "If the program's answer differs from your blind answer: keep yours, look again"],
     ["u", "Undo the last change; without changes, reopen the case submitted last"], ["h", "Back to the queue"],
-    ["Shift+G", "Guidelines of your house, and what the types of documents mean"],
+    ["Shift+G", "Guidelines of your organisation, and what the types of documents mean"],
   ]],
-  ["Where documents begin", [["y  n", "A document begins here; it goes on: then the next doubt"], ["o", "Show the next doubt, or the one on this page"], ["Esc", "Show the whole page"]]],
+  ["Where documents begin", [["y  n", "A document begins here, or the document goes on; then the next doubt"], ["o", "Show the next doubt, or the one on this page"], ["Esc", "Show the whole page"]]],
   [TYPE_KEYS, [
     ["1 – 5", "Set its type: Clinical Note, Pathology, Genomic, Radiology, Other"], ["s", "Start a new document on this page, or join it to the one before"],
     ["[ or ,", "It starts on this page"], ["] or .", "It ends on this page"], ["Shift+P", "Flag as another patient's"], ["Shift+D", "Flag as a duplicate"], ["Shift+O", "Flag as out of order"],
@@ -69,9 +69,9 @@ const KEYS = [
   ]],
   ["A template that reads statements", [
     ["t", "Select an edge; Tab selects the next one"], ["← → ↑ ↓", "Move the selected edge; with Shift in larger steps; Esc deselects it"],
-    ["1 2 3 4", "Show issues, rows, unread lines, how it is read"], ["j  k", "Next, previous in the list"],
+    ["1 2 3 4", "Show issues, rows, unread lines, or the template's settings"], ["j  k", "Next, previous item of the list"],
     ["i", "Next issue that you must look at"], ["a", "Add a box to a page that has none"], ["w", "Say why sums that do not add up may be approved"],
-    ["[  ]", "Of two readings of the statement, the left or the right one is right"],
+    ["[  ]", "Of two ways to read the statement, the left or the right is right"],
   ]],
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the previous document, of the next document"],

@@ -78,7 +78,8 @@ class TopBar(TypesWidget, scripts=("workbench",), styles=("theme", "workbench"))
     notice = traitlets.Unicode(help="A sentence about the last decision that was saved.")
     can_log_out = traitlets.Bool(default_value=False, help="True if the reviewer has logged in and can log out.")
     guidelines = traitlets.List(
-        trait=traitlets.Dict(), help="The house's guidelines as blocks ``{kind, lines}``, see ``read_guidelines``."
+        trait=traitlets.Dict(),
+        help="The organisation's guidelines as blocks ``{kind, lines}``, see ``read_guidelines``.",
     )
 
 
@@ -140,7 +141,7 @@ class Workbench:
             self.segment_editor.problem = sentence
 
     def take_over(self, earlier: Workbench) -> None:
-        """Go on in the tab of an earlier screen of this kernel, and close that one.
+        """Continue in the tab of this kernel's earlier screen, and close that screen.
 
         The draft is saved, and the session keeps its claim until the new page opens the same case.
         """
@@ -251,7 +252,7 @@ class Workbench:
         threading.Thread(target=_preload_libraries, daemon=True).start()
 
     def visit_address(self, message: Message) -> None:
-        """Show what an address names when the browser goes back or forward."""
+        """Show the case or queue of a URL when the browser goes back or forward."""
         try:
             if self._controller is not None:
                 self._controller.require_finished_edit()
@@ -294,7 +295,7 @@ class Workbench:
         self._show_queue()
 
     def refresh_queue(self, _: Message) -> None:
-        """Show the queue again, to go on from its top."""
+        """Show the queue again, with its first case as the next case."""
         self.review_session.return_to_top()
         self._show_queue()
 
@@ -354,7 +355,7 @@ class Workbench:
         self._replace_case_on_screen(self.fault_panel)
 
     def retry_failed_action(self, _: Message) -> None:
-        """Handle once more the message that led to the error screen."""
+        """Handle again the message that led to the error screen."""
         retry_message, self._retry_message = self._retry_message, {}
         self.dispatch_message(retry_message)
 
@@ -393,14 +394,14 @@ class Workbench:
             self._open_next_or_show_queue("No cases are waiting for you.")
 
     def open_case(self, message: Message) -> None:
-        """Open a case; with ``take_over``, even if somebody else has it open."""
+        """Open a case; with ``take_over``, even if another reviewer has it open."""
         if self._controller is None:  # if a case is open, this is the second press of a double click
             self._open_and_show_case(str(message["case_id"]), take_over=bool(message.get("take_over")))
 
     # ------------------------------------------------------------------------------------------ a case
 
     def look_again_at_blind_answer(self, _: Message) -> None:
-        """Open the blind case just answered, beside the program's answer."""
+        """Open a blind case just answered, now with the program's answer."""
         self._open_and_show_case(self.case.packet.case_id, look_again=True)
 
     def _open_and_show_case(self, case_id: str, **options: bool) -> None:
@@ -519,14 +520,14 @@ class Workbench:
         self._update_panel()
 
     def render_cut_out(self, word_box: PageBox) -> str:
-        """Draw a word's surroundings as a data address; empty if that is impossible."""
+        """Draw a word's surroundings as a data URL; empty if that is impossible."""
         with suppress(DocumentError):  # the page pane tells why its page cannot be drawn
             if self._page_images is not None:
                 return f"data:image/png;base64,{b64encode(self._page_images.render_cut_out(word_box)).decode()}"
         return ""
 
     def send_requested_images(self, image_size: PageImageSize, message: Message) -> None:
-        """Send pictures that the browser requests ahead: thumbnails, previews, pages."""
+        """Send images that the browser requests in advance: thumbnails, pages."""
         if self._page_images is not None:
             self.page_pane.send_requested_images(image_size, message, self._page_images)
 
@@ -665,7 +666,7 @@ class Workbench:
         self._open_next_or_show_queue()
 
     def reply_to_colleague(self, message: Message) -> None:
-        """Reply to the colleague who deferred the case or asks for an opinion."""
+        """Reply to the colleague who deferred the case or asked for an opinion."""
         self.review_session.reply_to_colleague(self.case.packet.case_id, str(message["reason"]))
         self.bar.notice = "Your reply is saved; your colleague sees it in the queue."
 
@@ -679,7 +680,7 @@ class Workbench:
         )
 
     def submit_review_or_ask(self, message: Message, *, validate: bool) -> None:
-        """Submit a validation or answer; ``anyway``: although an own verdict denies it."""
+        """Submit a review; ask first if it contradicts a verdict, unless ``anyway``."""
         question = "" if message.get("anyway") else self.case.find_contradiction(self.draft)
         if question:
             self.segment_editor.question = question
@@ -751,7 +752,7 @@ class Workbench:
     def review_session(self) -> ReviewSession:
         """The expert's session. RuntimeError before the browser's message ``hello``."""
         if self._review_session is None:
-            raise RuntimeError("no session yet")
+            raise RuntimeError("no review session is open yet")
         return self._review_session
 
     @property

@@ -1,4 +1,4 @@
-"""Table of lossless repairs by arithmetic or counting, one row per repair.
+"""Automatic repairs of an answer by arithmetic or counting, without loss.
 
 The table and the answer's numbers decide if an issue is auto-fixable, never a model. Each repair changes only what its
 row describes and keeps the order of segments and types.
@@ -34,7 +34,7 @@ Classification = ClassificationOutput
 
 
 class Repair(DiscreetModel):
-    """One repair of an answer, applied or proposed."""
+    """One automatic repair of an answer, applied or proposed."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -137,7 +137,7 @@ def _count_pages(segment: Segment) -> int:
 
 def _get_segment(answer: Classification, segment_position: int | None) -> Segment:
     if segment_position is None:
-        raise ValueError("a repair of a segment needs the segment's position")
+        raise ValueError("a repair of one segment must state the segment's position in the list")
     return answer.segments[segment_position]
 
 
@@ -220,7 +220,7 @@ _REPAIR_RULES = (
 
 
 def is_repairable(code: str, answer: Classification, segment_index: int | None) -> bool:
-    """Return True if the table can repair an issue of that code in that segment.
+    """Return True if an issue with this code in this segment can be repaired.
 
     ``segment_index`` None: an issue of the whole document.
     """
@@ -246,7 +246,7 @@ class AutoFixEngine:
     """Engine that applies the table's repairs, or only proposes them."""
 
     def apply(self, answer: Classification, issues: Iterable[Issue]) -> tuple[Classification, list[Repair]]:
-        """Repair every open issue of a rule that the table can repair, in order.
+        """Repair every open issue that can be repaired automatically, in order.
 
         Returns the repaired answer, and the repairs that were applied.
         """
@@ -271,5 +271,5 @@ class AutoFixEngine:
         return answer, repairs
 
     def propose(self, answer: Classification, issues: Iterable[Issue]) -> list[Repair]:
-        """List the repairs that ``apply`` would make, without the repaired answer."""
+        """List the repairs that ``apply`` would make, without making them."""
         return self.apply(answer, issues)[1]

@@ -1,4 +1,4 @@
-"""Classification by a language model: what it is asked and what is computed.
+"""Classification by a language model: its question, answer and computed parts.
 
 A model states what only a reader can know, in the order in which a reader decides: what the pages show, what speaks for
 and against, the evidence, and then the types. Long quotes cost tokens, stop some models for recitation, and get words
@@ -51,7 +51,7 @@ MAX_SECONDARY_SHARE = 0.45
 
 
 def extract_quote(page: Page, paragraph_number: int | None, first_words: str, last_words: str) -> str | None:
-    """Return the shortest passage from the first words to the last words of a quote.
+    """Return the shortest passage that starts and ends with a quote's outer words.
 
     Paragraph ``paragraph_number`` of ``Page.paragraphs`` (from 1) is searched first, then the whole page. None if no
     passage of at most ``MAX_EXTRACTED_QUOTE_WORDS`` words is found.
@@ -121,7 +121,7 @@ class PresenceAnswer(_AnswerPart):
 
 
 class SegmentAnswer(_AnswerPart):
-    """A page range that a model takes for one source document."""
+    """A page range that a model considers to be one source document."""
 
     start_page: StrictInt
     """First page"""
@@ -139,7 +139,7 @@ class SegmentAnswer(_AnswerPart):
 
 
 class ClassificationAnswer(_AnswerPart):
-    """Statement of a model about a document."""
+    """A model's answer about the documents in a file."""
 
     segments: tuple[SegmentAnswer, ...]
     """In page order"""
@@ -192,7 +192,7 @@ def _drop_properties(schema: Mapping[str, Any], names: AbstractSet[str]) -> dict
 
 
 def parse_and_complete_answer(answer_text: str, bundle: DocumentBundle) -> ClassificationOutput:
-    """Parse a model's answer, cut its quotes out of the pages, and compute the rest.
+    """Parse a model's answer, extract its quotes from the pages, compute the rest.
 
     pydantic.ValidationError if the answer has another shape.
     """

@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 
 
 class Attempt(StrictRecord):
-    """One round of verification of a document, with the repairs that followed."""
+    """One round of checks on a document's classification, and the repairs after it."""
 
     attempt: int
     """Number of the round: 0, 1 or 2."""
@@ -119,5 +119,5 @@ class DocumentResult(StrictRecord):
 
     @property
     def open_issues(self) -> list[Issue]:
-        """Issues that are still open: those that the arbiter counted in its last decision."""
+        """Issues that are still open, as counted in the last decision."""
         return [issue for issue in self.issues if issue.status == "open"]

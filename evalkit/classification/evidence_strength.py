@@ -26,7 +26,7 @@ TYPES_WITH_SIGNS = frozenset(FIVE_TYPES) - {DocumentType.OTHER}
 
 
 class EvidencePattern(NamedTuple):
-    """Row of ``evidence_strength.toml``: a pattern of results or of weak quotes.
+    """Row of ``evidence_strength.toml``: a pattern of strong or weak evidence.
 
     A weak quote is still evidence if it has one of the result kinds in ``excused_by``.
     """
@@ -75,7 +75,7 @@ def _load_evidence_patterns_by_type() -> Mapping[DocumentType, tuple[re.Pattern[
 
 
 def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
-    """Return True if the quote has words or results of the type, or mentions it.
+    """Return True if the quote contains words or results typical of the type.
 
     Always True for Other and for a site's own types, whose signs nobody has written down.
 
@@ -90,7 +90,7 @@ def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
 
 @cache_document_text(256)
 def find_weakness(quote: str, kind: DocumentType) -> EvidencePattern | None:
-    """Return the weak form of a quote that is no evidence of the type, or None.
+    """Return why a quote is weak evidence of the type; None if it is not weak.
 
     >>> find_weakness("Please see the enclosed laboratory report", DocumentType.GENOMIC_REPORT).name
     'a generic reference'
@@ -104,7 +104,7 @@ _HIGH_CONFIDENCE = 0.7
 
 
 def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Answer V4's question: find PRIMARY types whose quotes do not show the type.
+    """Find document types marked PRIMARY whose quotes do not support the type.
 
     MAJOR if all quotes of the type are weak; MINOR if a generic reference is quoted beside better quotes.
     """
@@ -143,9 +143,9 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
 
 
 def find_weak_evidence_of_other_models(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Find weak evidence, leaving out quotes that the embedded model would choose.
+    """Find weak evidence, except quotes that the built-in model would choose.
 
-    The embedded model's quotes are only places where its words match.
+    The built-in model's quotes are only places where its words match.
     """
     findings = list(find_weak_evidence(answer, bundle))
     own_quotes = {
@@ -191,7 +191,7 @@ _WORDS_PER_STATEMENT = 12
 
 
 def is_statement(quote: str) -> bool:
-    """Return True if the quote states something.
+    """Return True if the quote makes a statement, not just names a thing.
 
     A statement is a sentence, a value, a label with its content, or a diagnosis; a title or a list of words is none.
 

@@ -1,4 +1,4 @@
-"""Embedded model's reasons for and against document types and boundaries.
+"""The built-in model's reasons for and against document types and boundaries.
 
 The reasons are computed from the document, so they can be given for any program's classification. They name phrases of
 the lexicon and learned terms; for a match of a pattern only the pattern's group, because the match could be anything.
@@ -29,7 +29,7 @@ _MAX_PROBABILITY = 0.999
 
 @dataclass(frozen=True)
 class WeightedReason:
-    """Term or sign that speaks for a type or a boundary (weight above 0) or against."""
+    """Term or sign with its weight for (above 0) or against a type or boundary."""
 
     what: str
     weight: float
@@ -83,7 +83,7 @@ class ClassificationExplanation:
 def explain_segment_types(
     bundle: DocumentBundle, segments: Iterable[Segment], model_weights: EmbeddedModelWeights | None = None
 ) -> ClassificationExplanation:
-    """Explain what speaks for and against each type in these segments.
+    """Explain the reasons for and against each document type in these segments.
 
     The segments may come from any program; those without a page of the file are left out. ``model_weights`` None: the
     weights in use.

@@ -42,7 +42,7 @@ TEXT_FINDING_CODES: dict[Agent, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT",
 
 
 class Finding(DiscreetModel):
-    """One thing a verifier found in the text.
+    """One problem that a verifier found in the text.
 
     Flat, so that any provider's structured output can carry it. The docstrings of the fields are the schema's descriptions.
     """
@@ -68,7 +68,7 @@ class Finding(DiscreetModel):
 
 
 class Findings(DiscreetModel):
-    """A verifier's whole answer; an empty list says that it looked and found nothing."""
+    """A verifier's whole answer; an empty list means that no problem was found."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -77,14 +77,14 @@ class Findings(DiscreetModel):
 
 
 class MergedFinding(Finding):
-    """A finding, and whose it is."""
+    """A finding, and the verifier that it belongs to."""
 
     check: VerifierName
     """Its check"""
 
 
 class MergedFindings(Findings):
-    """The whole answer; an empty list says that all three looked and found nothing."""
+    """The answer of three verifiers; an empty list means that no problem was found."""
 
     findings: tuple[MergedFinding, ...]
     """Empty if all three checks found nothing"""
@@ -92,7 +92,7 @@ class MergedFindings(Findings):
 
 @dataclass(frozen=True)
 class VerifierQuestion(DocumentQuestion[Findings]):
-    """Question to a model about a classification and its document.
+    """Question of a verifier to a model about a classification and its document.
 
     It comes from V2, V3 or V4, or from all three.
     """
@@ -130,7 +130,7 @@ class VerifierQuestion(DocumentQuestion[Findings]):
 
 
 class ShippedVerifier:
-    """Base of V1 to V4: rules, and a question to a model about what rules cannot see."""
+    """Base class of V1 to V4: rules, plus a question to a model where rules fail."""
 
     agent: ClassVar[Agent]
     prompt_name = ""
@@ -143,7 +143,7 @@ class ShippedVerifier:
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
-        """Return the question to a model about these pages; None: the whole document."""
+        """Return the question to a model about these pages, by default about all pages."""
         if not self.prompt_name:
             return []
         return [VerifierQuestion(self.agent, self.prompt_name, classification, bundle, self.find_in_text, pages)]
@@ -202,7 +202,7 @@ def _is_about_pages(finding: Finding, pages: PageRange | None) -> bool:
 
 
 def render_unrepairable_claims(answer: ClassificationOutput, pages: PageRange | None = None) -> str:
-    """Render the parts of a classification that no repair may change, for a prompt.
+    """Render the parts of a classification that no repair changes, for a prompt.
 
     Verifiers are asked about these parts only: after a repair the question is the same, so its answer is reused. They judge
     for themselves, so the classifier's reasoning is left out. Of a long quote they get both ends: they have the page, and
@@ -245,7 +245,7 @@ def _join_words(text: str) -> str:
 
 
 def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, DocumentType]]:
-    """Yield each segment with each of its types of level PRIMARY."""
+    """Yield each segment with each type that is marked PRIMARY in it."""
     for segment in answer.segments:
         for presence in segment.segment_composition:
             if presence.presence_level is PresenceLevel.PRIMARY:
@@ -253,7 +253,7 @@ def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[S
 
 
 def cut_quote_unless_identifying(page: Page, text: str, start: int, end: int) -> str | None:
-    """Return the words of one line around ``text[start:end]``, as a short quote.
+    """Return a short quote around ``text[start:end]``, unless it names a patient.
 
     Whole words, about ``MAX_SHOWN_LENGTH`` characters. None if the quote would identify the patient: issues are stored
     where pages are not.
@@ -280,7 +280,7 @@ def build_issues_from_answers(agent: Agent, answers: Sequence[Answer[Any]]) -> l
 
 
 def build_agent_failure_issue(agent: Agent, failure: str | None) -> Issue:
-    """Build the BLOCKER that says that an agent could not answer, and why."""
+    """Build the BLOCKER that reports that an agent could not answer, and why."""
     return Issue.create(
         agent,
         f"{agent.upper()}-AGENT-FAILED",
@@ -292,12 +292,12 @@ def build_agent_failure_issue(agent: Agent, failure: str | None) -> Issue:
 
 
 def is_agent_failure_issue(issue: Issue) -> bool:
-    """Return True if the issue reports an agent that could not answer."""
+    """Return True if the issue reports that a verifier could not answer."""
     return issue.code.endswith("-AGENT-FAILED")
 
 
 def drop_model_issues_covered_by_rules(rule_issues: Sequence[Issue], model_issues: Iterable[Issue]) -> list[Issue]:
-    """Return the model's issues that no rule's issue covers.
+    """Return the model's issues that no rule's issue reports already.
 
     An issue is covered by a rule's issue with the same code, segment, type and page that is at least as severe.
     """

@@ -1,4 +1,4 @@
-"""Orchestrator of a document: classify, verify, decide, repair, verify again.
+"""Control of a document's checks: classify, verify, repair, decide.
 
 Source: specification 000, slide 8; contract rulings 1, 3, 4, 5 and 7. At most three rounds of verification. A repair
 changes no question, so no model is asked again after a repair.
@@ -73,7 +73,7 @@ REPAIR_CYCLE_REASON = "a repair changed nothing"
 
 @dataclass(frozen=True)
 class UnparseableClassification:
-    """Supplied classification whose file could not be read as text."""
+    """A supplied classification whose file could not be parsed."""
 
     reason: str
     """Reason, in words that quote nothing of the file."""
@@ -115,7 +115,7 @@ class RetryOrchestrator:
     ) -> None:
         """Set up the verifiers and the model that they ask.
 
-        ``model`` None: the embedded model. ``lossless_repair``: repair before the first decision. ``profile``: "full" asks
+        ``model`` None: the built-in model. ``lossless_repair``: repair before the first decision. ``profile``: "full" asks
         one question each for V2, V3 and V4, "lean" one for all three. ``window_characters``: maximum size of the part of a
         document that one question is about; None: the whole document. ``own_verifiers``: a site's verifiers, which run after
         V4. ``include_rule_findings`` False: only models answer the verifiers' questions, so that mutation testing can measure
@@ -164,7 +164,7 @@ class RetryOrchestrator:
             prior_issues += issue_numbering.assign_ids(answer_issues)
             if answer is None:
                 return self._build_outcome(None, prior_issues, (), question_cache)
-            # the second reading is by the embedded model, so its own answer gets none
+            # the second reading is by the built-in model, so its own answer gets none
             is_embedded_answer = supplied is None and isinstance(self._model, EmbeddedModel)
             weights = load_embedded_weights()
             v2 = (
@@ -506,7 +506,7 @@ class _IssueNumbering:
 
 
 def collect_reader_issues(bundle: DocumentBundle, languages: Sequence[str] = ("en",)) -> Iterator[Issue]:
-    """Raise READER issues: unread, damaged or deceptive pages, other languages."""
+    """Raise issues about reading: unread, damaged or deceptive pages, languages."""
     if bundle.is_too_slow:
         yield Issue.create(
             "reader",
@@ -593,7 +593,7 @@ def _format_page_numbers(page_numbers: Sequence[int]) -> str:
 
 
 def build_unparseable_issue(fault: str) -> Issue:
-    """Build V1-UNPARSEABLE for an answer that has not the shape of a classification."""
+    """Build V1-UNPARSEABLE for an answer that is not a valid classification."""
     issue = Issue.create(
         "V1",
         "V1-UNPARSEABLE",
@@ -620,7 +620,7 @@ def _read_supplied_classification(
 
 
 def hash_repairable_parts(answer: ClassificationOutput) -> str:
-    """Return the MD5 of the answer's counts, boundaries, types and shares.
+    """Hash the parts of an answer that repairs can change (MD5).
 
     An equal hash after a repair means a cycle. Source: contract ruling 7.
     """

@@ -94,7 +94,7 @@ class _OwnQuestion(DocumentQuestion[_JsonAnswer]):
 
 @dataclass(frozen=True)
 class OwnVerifier:
-    """Verifier of a site, whose methods run in a separate process.
+    """A site's own verifier, whose methods run in a separate process.
 
     Each call may block until ``time_limit_seconds``: do not call it on an event loop.
     """
@@ -104,7 +104,7 @@ class OwnVerifier:
     time_limit_seconds: float
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Return the verifier's computed issues. UsageError if the verifier failed."""
+        """Return the issues that the verifier computes. UsageError if it failed."""
         return self._convert_reply_to_issues(
             self._call_verifier_process("validate", classification, bundle), origin="rule"
         )
@@ -149,23 +149,25 @@ class OwnVerifier:
             code = stored.get("code", "")
             if stored.get("agent") != self.agent or not code_pattern.fullmatch(code) or len(code) > 60:
                 raise _build_verifier_error(
-                    f"the verifier may only raise issues of agent {self.agent}, with codes {self.agent}-…"
+                    f"each issue of the verifier must have the agent {self.agent} and a code {self.agent}-…"
                 )
             if code.endswith("-AGENT-FAILED"):
-                raise _build_verifier_error(f"the verifier may not raise {code}, which evalkit raises if it fails")
+                raise _build_verifier_error(
+                    f"the verifier must not use the code {code}, which evalkit reserves for its failure"
+                )
             unnumbered = Issue.create(self.agent, code, stored["severity"], stored["message"])
             kept_fields = unnumbered.model_dump(include={"ig_id", "issue_id", "auto_fixable", "status"})
             try:
                 issues.append(Issue(**stored | kept_fields | {"origin": origin, "facts": {}}))
             except ValidationError:
-                raise _build_verifier_error("a returned issue has fields of a wrong type") from None
+                raise _build_verifier_error("the verifier returned an issue with a field of the wrong type") from None
         return issues
 
     def _convert_description_to_question(self, description: Mapping[str, Any], bundle: DocumentBundle) -> _OwnQuestion:
         if description["role"] != self.agent:
-            raise _build_verifier_error(f"the role of the verifier's questions must be {self.agent}")
+            raise _build_verifier_error(f"the role of each question of the verifier must be {self.agent}")
         if not isinstance(description["prompt"], str):
-            raise _build_verifier_error("the prompt of a question is not text")
+            raise _build_verifier_error("the prompt of a question is not a string")
         return _OwnQuestion(
             role=self.agent,
             bundle=bundle,
@@ -235,7 +237,7 @@ class _VerifierProcess:
             reply: dict[str, Any] = json.loads(self._connection.recv_bytes())
         except (OSError, EOFError, ValueError):
             self.end()
-            raise _build_verifier_error("the verifier's process has ended") from None
+            raise _build_verifier_error("the verifier's process ended unexpectedly") from None
         if "failure" in reply:
             raise _build_verifier_error(reply["failure"])
         return reply
@@ -270,12 +272,12 @@ def load_own_verifiers(entry_point_names: Sequence[str], time_limit_seconds: flo
         if not isinstance(agent, str) or not _AGENT_PATTERN.fullmatch(agent) or agent in _TAKEN_AGENTS:
             raise _build_entry_point_error(
                 name,
-                "its agent must be 2 to 16 capitals and digits, beginning with a capital, and no name of evalkit's own agents, such as V1",
+                "its `agent` must be 2 to 16 capital letters and digits, begin with a letter, and differ from evalkit's own verifiers, such as V1",
             )
         if description["missing_methods"]:
-            raise _build_entry_point_error(name, f"it lacks the method {description['missing_methods'][0]}")
+            raise _build_entry_point_error(name, f"the verifier has no method {description['missing_methods'][0]}")
         if any(verifier.agent == agent for verifier in verifiers):
-            raise _build_entry_point_error(name, f"another verifier in evalkit.toml has the same agent, {agent}")
+            raise _build_entry_point_error(name, f"another verifier in evalkit.toml has the same `agent`, {agent}")
         verifiers.append(OwnVerifier(agent, code, time_limit_seconds))
     return tuple(verifiers)
 
@@ -296,7 +298,7 @@ def compute_verifier_version(entry_point_name: str) -> OwnVerifierVersion:
 
 
 def require_trusted_verifier_entry_point(entry_point_name: str) -> tuple[EntryPoint, Distribution]:
-    """Return the entry point of a verifier and the distribution that offers it.
+    """Return a verifier's entry point and the package that provides it.
 
     UsageError if no distribution or more than one offers it, or if the distribution is in the current folder.
     """
@@ -307,7 +309,9 @@ def require_trusted_verifier_entry_point(entry_point_name: str) -> tuple[EntryPo
         if entry_point.name == entry_point_name and entry_point.dist is not None
     }
     if len(matches) > 1:
-        raise _build_entry_point_error(entry_point_name, f"{' and '.join(sorted(matches))} both offer it")
+        raise _build_entry_point_error(
+            entry_point_name, f"{' and '.join(sorted(matches))} both provide a verifier of this name"
+        )
     if not matches:
         other_names = ", ".join(sorted({entry_point.name for entry_point in offered})) or "none"
         raise _build_entry_point_error(
@@ -317,7 +321,8 @@ def require_trusted_verifier_entry_point(entry_point_name: str) -> tuple[EntryPo
     ((entry_point, distribution),) = matches.values()
     if _is_in_current_folder(distribution):
         raise _build_entry_point_error(
-            entry_point_name, "its distribution is in the current folder, which is not trusted"
+            entry_point_name,
+            "its package is in the current folder, from which evalkit loads no verifiers, for security",
         )
     return entry_point, distribution
 
@@ -330,7 +335,7 @@ def _is_in_current_folder(distribution: Distribution) -> bool:
 
 
 def list_installed_code_files(distribution: Distribution) -> list[tuple[str, Path]]:
-    """List name and path of a distribution's code files, sorted by name.
+    """List name and path of a package's code files, sorted by name.
 
     Without metadata, commands and compiled files.
     """
@@ -348,5 +353,5 @@ def _build_entry_point_error(entry_point_name: str, reason: str) -> UsageError:
     return UsageError(
         f"the verifier {entry_point_name} cannot be used: {reason}",
         code="VERIFIER",
-        remedy="Install its distribution (not editable), or correct `verifiers` in evalkit.toml.",
+        remedy="Install the verifier's package (not in editable mode), or correct `verifiers` in evalkit.toml.",
     )

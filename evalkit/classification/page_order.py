@@ -34,7 +34,7 @@ _MIN_PRESENT_SHARE = 1 / 3
 
 
 def find_page_order_issues(classification: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Raise V2-PAGES-MISSING, V2-PAGES-ORDER and V2-PAGES-REPEATED.
+    """Raise issues about missing, misordered and repeated pages.
 
     Missing and misordered pages are found by the printed counts of each segment, repeated pages by equal text.
     """

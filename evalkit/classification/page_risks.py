@@ -27,7 +27,7 @@ _NEWTON_STEPS = 25
 
 
 class RiskCalibration(NamedTuple):
-    """Logistic correction of stated risks.
+    """Logistic calibration of the program's estimated risks.
 
     logit(p) = intercept + slope * logit(stated risk).
     """
@@ -57,7 +57,7 @@ def _compute_logits(risks: Sequence[float]) -> npt.NDArray[np.float64]:
 def fit_risk_calibration(
     stated_risks: Sequence[float], is_wrong: Sequence[float], weights: Sequence[float] | None = None
 ) -> RiskCalibration:
-    """Fit the calibration of stated risks to reviewed documents.
+    """Fit the calibration of estimated risks to reviewed documents.
 
     ``is_wrong`` may also be the wrong share (0..1) of each document. ``weights`` are the numbers of documents that each reviewed one represents. With few reviews, or none, the result
     stays near the stated risks: intercept 0 and slope 1 are the centre of a normal prior.

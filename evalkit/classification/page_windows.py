@@ -1,4 +1,4 @@
-"""Page windows: parts of a long document that models are asked about one by one.
+"""Page windows: parts of a long document, each sent to a model separately.
 
 Each window begins with the last page of the window before it. The answer about the second window shows whether a
 document continues over the boundary: then that page and the next are in one segment.
@@ -51,7 +51,7 @@ def split_into_windows(bundle: DocumentBundle, max_characters: int | None) -> li
 def find_issues_within_windows(
     bundle: DocumentBundle, answers: Sequence[tuple[PageRange, ClassificationOutput]]
 ) -> list[Issue]:
-    """Find V1's and V2's issues in the answer about each window.
+    """Find the issues of V1 and V2 (structure, consistency) in each window's answer.
 
     In the joined answer, errors of two windows could cancel each other out. The issues are never auto-fixable, because the
     windows' answers are not kept. A single window gives none: the pipeline checks its answer as usual.
@@ -109,7 +109,7 @@ def _shift_segment(segment: Segment, page_offset: int) -> Segment:
 
 
 def join_window_answers(answers: Sequence[tuple[PageRange, ClassificationOutput]]) -> ClassificationOutput:
-    """Join the answers about overlapping windows to one answer about the document.
+    """Join the answers about overlapping windows into one answer.
 
     A document that continues over a window's boundary is one segment; if the two answers give it different types, its type
     is None. Errors in single answers are found by ``find_issues_within_windows``.

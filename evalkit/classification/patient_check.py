@@ -1,4 +1,4 @@
-"""V2's patient check: pages of other patients in a document or a file.
+"""Check for pages of other patients in a document or a file.
 
 Source: contract ruling 22. The issues never repeat a name, a date or a number, because they are stored and exported; a
 person sees them on the pages.
@@ -45,7 +45,7 @@ PATIENT_CODES = frozenset({"V2-PATIENT-MIXED", "V2-PATIENT-SEVERAL", "V2-PATIENT
 def find_patient_issues(
     answer: ClassificationOutput, bundle: DocumentBundle, expectation: PatientExpectation
 ) -> Iterator[Issue]:
-    """Raise V2-PATIENT-MIXED, V2-PATIENT-SEVERAL and V2-PATIENT-OTHER.
+    """Raise issues about pages of other or several patients.
 
     By the patient identifiers on the pages, compared within segments, within the file and with the roster.
     """

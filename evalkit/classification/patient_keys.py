@@ -47,14 +47,14 @@ class PatientKeys(StrictRecord):
 
 
 class KeyedSegment(ReviewedSegment):
-    """Segment as it is stored: with the keys of its patient."""
+    """A stored segment, with the keys of its patient."""
 
     patient: PatientKeys | None = None
     """Keys computed from the segment's pages, never asked from a model; None if the pages name no patient."""
 
 
 class KeyedClassification(ReviewedClassification):
-    """Classification as it is stored: with the keys of each segment's patient."""
+    """A stored classification, with the keys of each segment's patient."""
 
     segments: tuple[KeyedSegment, ...]
 
@@ -69,7 +69,7 @@ class KeyedClassification(ReviewedClassification):
 
 
 def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
-    """Load the salt of the output folder's patient keys; the first call creates it.
+    """Load the secret salt of the patient keys; create it on the first call.
 
     If ``EVALKIT_PATIENT_SALT`` is set, its value is used and only a check value is stored. UsageError if the variable later
     differs or is missing, or if the folder has results and has lost its salt: keys of different salts cannot be compared.
@@ -80,8 +80,7 @@ def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
             raise UsageError(
                 f"{PATIENT_SALT_FILE} is missing in {output_folder.root}, with which its patient keys were computed",
                 code="PATIENT-SALT",
-                remedy=f"Restore it from a backup. Without one, set {PATIENT_SALT_VARIABLE} to a new secret from now on, and run "
-                "all documents with --fresh: older keys do not find these patients any more.",
+                remedy=f"Restore the file from a backup. Without a backup, set {PATIENT_SALT_VARIABLE} to a new secret and run all documents with --fresh; patients can then no longer be found by their old keys.",
             )
         new_salt = salt or secrets.token_hex(_SALT_BYTES)
         record = {
@@ -96,7 +95,7 @@ def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
         raise UsageError(
             f"{PATIENT_SALT_VARIABLE} is missing or is not the salt of the patient keys in {output_folder.root}",
             code="PATIENT-SALT",
-            remedy=f"Set {PATIENT_SALT_VARIABLE} to the first run's value; unset it if {PATIENT_SALT_FILE} contains a salt.",
+            remedy=f"Set {PATIENT_SALT_VARIABLE} to the first run's value; unset it if the file {PATIENT_SALT_FILE} contains a salt.",
         )
     return salt.encode()
 
@@ -117,7 +116,7 @@ def compute_patient_keys_by_page_range(
 
 
 def list_person_keys(person: FilePerson, salt: bytes) -> set[str]:
-    """List all keys that page ranges about this person of a file can have."""
+    """List all keys that page ranges about one person in a file can have."""
     name_key = _compute_keys(person, person.pages, salt).name_key
     numbers = _list_facts(person.pages, _fold_record_number)
     return {_hash_facts(salt, "number", number) for number in numbers} | ({name_key} if name_key else set())
@@ -126,7 +125,7 @@ def list_person_keys(person: FilePerson, salt: bytes) -> set[str]:
 def attach_patient_keys(
     answer: ClassificationOutput, patient_keys_by_page_range: Mapping[PageRange, PatientKeys | None]
 ) -> KeyedClassification:
-    """Return the answer with these patient keys, replacing any that it had."""
+    """Return the answer with these patient keys in place of earlier keys."""
     segments = tuple(
         KeyedSegment.model_validate(segment).model_copy(
             update={"patient": patient_keys_by_page_range.get((segment.start_page, segment.end_page))}

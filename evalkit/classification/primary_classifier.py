@@ -1,6 +1,6 @@
 """Primary classifier: the documents of a file, with their types and evidence.
 
-A language model is asked with the whole text. Offline, the embedded model answers the same question: it applies the
+A language model is asked with the whole text. Offline, the built-in model answers the same question: it applies the
 ``lexicon`` to each page, divides the pages into documents (``page_segmentation``), and gives each document its most
 probable type (``type_scoring``), or none if that is not probable enough. Its answers always satisfy V1's and V2's rules.
 """
@@ -90,7 +90,7 @@ MIN_DOCUMENT_WORDS = 8
 
 
 class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
-    """Question to a model for the documents on these pages, with types and evidence."""
+    """Question to a model: which documents, of which types, do these pages contain?"""
 
     role = "classifier"
     answer_type = ClassificationOutput
@@ -124,11 +124,11 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
         return prompt + describe_pictures("Page_Pictures", self.pictured_pages)
 
     def offline(self) -> ClassificationOutput:
-        """Answer by the embedded model."""
+        """Answer by the built-in model."""
         return classify_by_embedded_model(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page))
 
     def get_answer_schema(self) -> Mapping[str, Any]:
-        """Return the JSON Schema of what only a reader of the document can state."""
+        """Return the JSON Schema of the parts of the answer that a model must supply."""
         return build_answer_schema(has_pictures=bool(self.images))
 
     def parse_answer(self, text: str) -> ClassificationOutput:
@@ -139,7 +139,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
 def classify_by_embedded_model(
     bundle: DocumentBundle, pages: Iterable[Page] | None = None, model_weights: EmbeddedModelWeights | None = None
 ) -> ClassificationOutput:
-    """Classify pages by the embedded model, deterministically and offline.
+    """Classify pages by the built-in model, deterministically and offline.
 
     ``pages`` None: all pages. ``model_weights`` None: the weights in use.
     """

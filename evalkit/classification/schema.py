@@ -80,7 +80,7 @@ class Segment(_AnswerModel):
 
 
 class ReviewedEvidence(Evidence):
-    """A quote of a reviewed answer: who quoted it, and if an expert vouches for it."""
+    """A quote in a reviewed answer: who quoted it, and if an expert confirmed it."""
 
     by: Literal["expert"] | None = Field(default=None, exclude_if=not_)
     """``expert`` if a person selected the passage; None, and not written, if the program quoted it."""
@@ -132,7 +132,9 @@ class ClassificationOutput(_AnswerModel):
         try:
             self.model_dump_json()
         except ValueError:
-            raise ValueError("it contains characters or a depth that cannot be written as JSON") from None
+            raise ValueError(
+                "the answer contains characters that JSON cannot represent, or is nested too deeply"
+            ) from None
         return self
 
     @property
@@ -146,13 +148,13 @@ class ClassificationOutput(_AnswerModel):
 
 
 class ReviewedClassification(ClassificationOutput):
-    """Classification after a review. No model is asked for what it adds."""
+    """Classification after an expert's review; these fields are never sent to a model."""
 
     segments: tuple[ReviewedSegment, ...]
 
     @property
     def has_refuted_type(self) -> bool:
-        """True if an expert vouches for a segment's type, but struck all quotes for it."""
+        """True if an expert confirmed a segment's type but struck out all its quotes."""
         return any(presence.evidence for segment in self.segments for presence in segment.segment_composition)
 
 
@@ -165,7 +167,7 @@ def to_percent(share: float | Decimal) -> int:
 
 
 def convert_to_decimals(values: Iterable[float]) -> list[Decimal]:
-    """Convert floats to the decimals by which they are written.
+    """Convert floats to decimal numbers with the same digits.
 
     The sum of 0.1 and 0.2 is then exactly 0.3, so that inclusive tolerances hold.
     """

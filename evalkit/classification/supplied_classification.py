@@ -1,4 +1,4 @@
-"""Reading of a whole classification, which may lack its counts and mixture.
+"""Parsing of a supplied classification, which may lack its counts and mixture.
 
 The checks can compute these.
 """
@@ -17,7 +17,7 @@ _COMPUTABLE_FIELDS = ("number_of_segments", "segment_index", "segment_page_count
 def normalise_classification(
     answer: Any, answer_type: type[ClassificationOutput] = ClassificationOutput
 ) -> NormalisedAnswer:
-    """Normalise a classification, a text or a JSON value, without guessing.
+    """Normalise a classification, given as text or JSON value, without guessing.
 
     Missing counts become 0, and a missing mixture an empty list. Without numbers, the segments are numbered from 1.
     AnswerTextError if a text is not one JSON value; AnswerShapeError if the answer contradicts itself or has another

@@ -23,7 +23,7 @@ from evalkit.llm.model import Answer
 
 
 def describe_failing_examples(traps: Traps) -> list[str]:
-    """Describe each example on which its row raises another severity than expected.
+    """Describe each example on which its row gives an unexpected severity.
 
     A row must raise its severity on its examples ``fires``, and nothing on its examples ``silent``.
     """

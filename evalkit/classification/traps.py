@@ -1,4 +1,4 @@
-"""Table of V3's traps, loaded from TOML files and checked.
+"""Table of traps (errors that look right), loaded from TOML files and checked.
 
 The rows are in ``traps.toml``, in lists that other modules use too (administrative words, vendors, headers and
 footers), and in a site's own file, whose rows are added or replace shipped rows.
@@ -73,7 +73,7 @@ def require_fast_pattern(
 
 
 def build_stress_texts(pattern: str, seed_texts: Iterable[str] = ()) -> list[str]:
-    """Build long texts that make a slow expression backtrack.
+    """Build long texts on which a slow regular expression backtracks.
 
     Each text repeats one letter or digit of the expression, one frequent character or one seed text, and ends in a
     character that no expression expects.
@@ -118,7 +118,7 @@ def _check_placeholders(text: str) -> str:
     names = {name for name, _, _ in placeholders}
     if unknown := sorted(names - _PLACEHOLDERS):
         raise ValueError(
-            f"{', '.join(unknown) or 'an empty name'} cannot be filled in; known names: {', '.join(sorted(_PLACEHOLDERS))}"
+            f"{', '.join(unknown) or 'an empty name'} is no known placeholder; choose from {', '.join(sorted(_PLACEHOLDERS))}"
         )
     return text
 
@@ -127,7 +127,7 @@ def _check_pattern(pattern: str) -> str:
     try:
         expression = compile_case_insensitive(pattern)
     except (regex.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"not a regular expression: {error}") from error
+        raise ValueError(f"the pattern is not a valid regular expression: {error}") from error
     if any(not match.group() for text in ("", "Ab 1.\n") for match in expression.finditer(text)):
         raise ValueError("the pattern matches empty text; add at least one required letter")
     return pattern
@@ -139,7 +139,7 @@ _TrapExamples = Annotated[tuple[TrapExample, ...], Field(min_length=1)]
 
 
 class Trap(StrictRecord):
-    """Row of the table: pattern, owner, severity, and examples that test it."""
+    """Row of the trap table: pattern, owner, severity, and examples that test it."""
 
     example_field: ClassVar[str]
     """Field of ``TrapExample`` that an example has which is only a text."""
@@ -206,7 +206,7 @@ class _TemplateValues(dict[str, object]):
 
 
 class RoutineVendorTrap(Trap, Vendor):
-    """Row of trap 1: a laboratory of routine tests, with its genomic assays."""
+    """Row of trap 1: a laboratory of routine tests, with its few genomic tests."""
 
     example_field = "vendor"
     allowed_scopes = ("segment",)
@@ -223,7 +223,9 @@ class _PrefilteredTrap(Trap):
     @classmethod
     def _check_lowercase(cls, needs: tuple[str, ...]) -> tuple[str, ...]:
         if any(not substring or substring != substring.lower() for substring in needs):
-            raise ValueError("needs must be in lower case, because they are compared with lower-case text")
+            raise ValueError(
+                "the words in `needs` must be in lower case, because they are compared with lower-case text"
+            )
         return needs
 
     def can_match(self, lowercase_text: str) -> bool:
@@ -232,7 +234,7 @@ class _PrefilteredTrap(Trap):
 
 
 class AdministrativePhraseTrap(_PrefilteredTrap):
-    """Row of trap 2: a phrase of administrative papers."""
+    """Row of trap 2: a phrase typical of administrative papers."""
 
     example_field = "page"
     allowed_scopes = ("segment", "document")
@@ -243,7 +245,7 @@ class AdministrativePhraseTrap(_PrefilteredTrap):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Regular expression of the row, or one for its phrase in whole words.
+        """Regular expression of the row, or of its phrase as whole words.
 
         The phrase also matches with line breaks and with a plural s.
         """
@@ -278,12 +280,12 @@ class PromptInjectionTrap(_PatternTrap, _PrefilteredTrap):
 def _check_reachable(at_least: int, available: int, noun: str) -> None:
     if at_least > available:
         raise ValueError(
-            f"at_least is {at_least}, but the row has only {available} different {noun}, so that it could never fire"
+            f"at_least is {at_least}, but the row has only {available} different {noun}, so that it could never apply"
         )
 
 
 class OrderFormTrap(Trap):
-    """Row for order forms: words, of which a page of an order has ``at_least`` many."""
+    """Row for order forms: words, of which an order contains at least ``at_least``."""
 
     example_field = "page"
     allowed_scopes = ("page",)
@@ -371,14 +373,14 @@ class Traps(StrictRecord):
         return self
 
     def restrict_to_trap(self, trap: Trap) -> Traps:
-        """Return a copy that has this row only."""
+        """Return a copy of the table with this row only."""
         rows_by_kind = {
             kind: tuple(candidate for candidate in getattr(self, kind) if candidate is trap) for kind in TRAP_KINDS
         }
         return self.model_copy(update=rows_by_kind)
 
     def merge_site_traps(self, site_traps: Traps) -> Traps:
-        """Return the shipped rows with a site's rows added or put in their place.
+        """Return the shipped rows, with a site's rows added or replacing them.
 
         ValueError if a row has a shipped id without ``replaces``, or replaces an unknown id.
         """

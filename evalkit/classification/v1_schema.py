@@ -180,7 +180,7 @@ def _check_types(
 
 
 def describe_scope(segment: Segment | None) -> dict[str, int | float | str]:
-    """Return ``facts`` with the segment's pages, or with ``scope`` for the whole file."""
+    """Add to ``facts`` the segment's pages, or that the whole file is concerned."""
     return {"pages": segment.page_range_text} if segment else {"scope": "file"}
 
 

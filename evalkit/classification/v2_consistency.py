@@ -83,7 +83,7 @@ TIE_TOLERANCE = Decimal("0.01")
 
 
 class V2ConsistencyChecker(ShippedVerifier):
-    """Verifier V2: checks consistency, boundaries, page order, patients and acts."""
+    """Verifier V2: checks consistency, boundaries, page order, patients and types."""
 
     agent = "V2"
     prompt_name = "V2_Internal_Consistency_Checker"
@@ -97,7 +97,7 @@ class V2ConsistencyChecker(ShippedVerifier):
     ) -> None:
         """Set the expected patients, the second reader and the minimum confidence.
 
-        ``second_reader``: weights of the second reading; None for answers of the embedded model, which would only be read by
+        ``second_reader``: weights of the second reading; None for answers of the built-in model, which would only be read by
         itself. ``min_confidence``: confidence in a PRIMARY type below which V2-UNSURE is raised.
         """
         self._patient_expectation = patient_expectation
@@ -121,7 +121,7 @@ class V2ConsistencyChecker(ShippedVerifier):
 
 
 def find_share_sum_issues(answer: ClassificationOutput) -> Iterator[Issue]:
-    """Raise issues for segments, and for a mixture, whose shares do not sum to 1."""
+    """Raise issues about segments or mixtures whose shares do not sum to 1."""
     for segment in answer.segments:
         yield from _check_share_sum(answer, segment.segment_composition, segment)
     yield from _check_share_sum(answer, answer.document_mixture, None)
@@ -130,7 +130,7 @@ def find_share_sum_issues(answer: ClassificationOutput) -> Iterator[Issue]:
 def find_consistency_issues(
     answer: ClassificationOutput, total_pages: int, min_confidence: float = MIN_CONFIDENCE
 ) -> Iterator[Issue]:
-    """Raise the issues that need no page's text: page ranges, types and shares."""
+    """Raise issues about page ranges, types and shares, without reading any text."""
     yield from find_share_sum_issues(answer)
     for segment in answer.segments:
         yield from _check_segment_dominant_type(segment)
@@ -331,7 +331,7 @@ def find_types_tied_for_largest(entries: Sequence[TypePresence | MixtureEntry]) 
 
 
 def choose_tie_winner(tied_types: Sequence[DocumentType], segments: Sequence[Segment]) -> DocumentType:
-    """Choose the dominant type among tied types by the rules of ruling 12.
+    """Choose the dominant type among tied types (contract, ruling 12).
 
     The type with more pages wins; then any type before Other; then the type whose segment comes first, or which is first
     in ``tied_types`` if none has a segment.
@@ -451,7 +451,7 @@ def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBund
 
 
 def get_stated_beginning_probabilities(self_evaluation: Any) -> dict[int, Any]:
-    """Return the doubts in a self-evaluation: page → probability of a beginning.
+    """Return the pages that a model doubts as boundaries, with probabilities.
 
     In the shape of ``DOUBTS_KEY``; rows of another shape are left out. A probability may have any type.
     """

@@ -96,7 +96,7 @@ class V3TrapDetector(ShippedVerifier):
                     )
 
     def find_in_text(self, answer: ClassificationOutput, bundle: DocumentBundle, /) -> Iterator[Finding]:
-        """Find the traps that only the context shows."""
+        """Find the traps that can only be seen from the surrounding text."""
         yield from _check_unnamed_vendor(self._traps, answer, bundle)
         for form in self._traps.order_form:
             yield from _check_order_form(form, answer, bundle)

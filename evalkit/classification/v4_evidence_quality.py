@@ -1,4 +1,4 @@
-"""V4: quality of the evidence: are the quotes in the document, and do they count?
+"""V4: quality of the evidence: do the quotes exist and support the types?
 
 Source: specification 001 and 000, slide 6; contract ruling 6. Rules look for each quote in the bundle; a model only
 judges whether the quotes are relevant and support the confidence.

@@ -1,4 +1,4 @@
-"""V5: arbiter that decides by a table, so that equal issues give equal decisions.
+"""V5: arbiter, which decides by a table, so that equal issues decide equally.
 
 Source: specification 000, slide 7, literally; the first matching row decides. The orchestrator runs the retries, and
 escalates if they do not help (rules ``retries`` and ``cycle``).
@@ -41,7 +41,7 @@ class IssueCounts:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Decision on a round, with the row of the table that made it."""
+    """Decision of one round, with the row of the table that applied."""
 
     decision: Decision
     rule: str
@@ -78,7 +78,7 @@ DECISION_TABLE = (
 
 
 def count_open_issues(issues: Iterable[Issue]) -> IssueCounts:
-    """Count the open issues by severity, MAJOR ones also by ``auto_fixable``."""
+    """Count the open issues by severity, and those that can be repaired."""
     open_issues = [issue for issue in issues if issue.status == "open"]
     majors = [issue for issue in open_issues if issue.severity is IssueSeverity.MAJOR]
     return IssueCounts(
@@ -93,7 +93,7 @@ class V5DecisionMaker:
     """Arbiter that applies the decision table."""
 
     def decide(self, issues: Iterable[Issue]) -> Verdict:
-        """Decide by the first row that applies to the open issues."""
+        """Decide by the first row of the table that applies to the open issues."""
         counts = count_open_issues(issues)
         number, row = next((number, row) for number, row in enumerate(DECISION_TABLE, 1) if row.applies_to(counts))
         return Verdict(row.decision, str(number), row.reason, counts)

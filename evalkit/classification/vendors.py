@@ -1,4 +1,4 @@
-"""Names of laboratories, for vendor signals and for trap 1 of V3."""
+"""Names of laboratories, to recognise vendors and vendor traps."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ class _VendorTable(StrictRecord):
 
 @cache
 def load_vendors() -> tuple[Vendor, ...]:
-    """Load the shipped laboratories, including those of trap 1; cached."""
+    """Load the laboratories that come with evalkit; cached."""
     return parse_vendors(load_vendor_rows())
 
 
@@ -53,7 +53,7 @@ load_vendor_rows = partial(load_package_table, "evalkit.classification", "vendor
 
 
 def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
-    """Convert TOML data to checked laboratories, those of trap 1 first.
+    """Convert TOML data to checked laboratories, laboratories of trap 1 first.
 
     UsageError that names the wrong row.
     """
@@ -80,7 +80,7 @@ def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
 
 
 def is_signal_of_vendor(vendor: Vendor, signal: str) -> bool:
-    """Return True if a vendor signal contains a name or short name of the laboratory."""
+    """Return True if a vendor signal contains one of the laboratory's names."""
     return (
         next(iter_name_spans((*vendor.names, *vendor.short_names), blank_web_and_mail_addresses(signal)), None)
         is not None
@@ -106,7 +106,7 @@ def find_vendor_mentions(vendor: Vendor, text: str) -> Iterator[tuple[int, int]]
 
 
 def is_in_letterhead(text: str, position: int) -> bool:
-    """Return True if the position is in a short line among the first lines."""
+    """Return True if the position is in a short line near the top of the page."""
     return position < _find_letterhead_end(text) and len(_get_line(text, position)) <= MAX_LETTERHEAD_LINE_LENGTH
 
 

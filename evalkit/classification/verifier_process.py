@@ -40,7 +40,7 @@ class _InvalidVerifierResultError(Exception):
 
 
 def import_verifier_class(entry_point_name: str) -> Any:
-    """Import a verifier's class from the installed files of its distribution.
+    """Import a verifier's class from the installed files of its package.
 
     UsageError if its module is missing or would be imported from other files.
     """
@@ -56,14 +56,14 @@ def import_verifier_class(entry_point_name: str) -> Any:
         if spec.origin is not None and Path(spec.origin).resolve() not in own_paths:
             raise _build_error(
                 distribution,
-                "Python would import it from outside of its installed files (editable installs are not used)",
+                "Python would import it from a file outside of the installed package (editable installs are not allowed)",
             )
     return entry_point.load()
 
 
 def _build_error(distribution: Distribution, reason: str) -> UsageError:
     return UsageError(
-        f"{distribution.name}: {reason}", code="VERIFIER", remedy="Reinstall the distribution, not in editable mode."
+        f"{distribution.name}: {reason}", code="VERIFIER", remedy="Reinstall the package, not in editable mode."
     )
 
 
@@ -86,7 +86,7 @@ def run_verifier_method(verifier_class: Any, method: str, arguments: Sequence[An
 
 def _dump_issues(issues: Sequence[Issue]) -> list[dict[str, Any]]:
     if not all(isinstance(issue, Issue) for issue in issues):
-        raise _InvalidVerifierResultError("the verifier returned something that is no issue")
+        raise _InvalidVerifierResultError("the verifier returned an object that is not an Issue")
     return [issue.model_dump(mode="json") for issue in issues]
 
 
@@ -95,7 +95,7 @@ def _serialise_question(question: Any) -> dict[str, Any]:
         raise _InvalidVerifierResultError("the verifier returned a question of a wrong type")
     offline_answer = question.offline()
     if not isinstance(offline_answer, question.answer_type):
-        raise _InvalidVerifierResultError("an offline answer has another type than its question's answer_type")
+        raise _InvalidVerifierResultError("the offline answer to a question is not of the question's answer_type")
     return {
         "role": question.role,
         "prompt": question.prompt(),

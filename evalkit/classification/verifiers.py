@@ -1,4 +1,4 @@
-"""Interface of the verifiers (V1 to V4 and a site's own), and steps to run them.
+"""Interface of the verifiers, which check a classification, and their steps.
 
 Any exception of a verifier becomes the BLOCKER ``{AGENT}-AGENT-FAILED``, because a failed check does not mean "no
 issues". :class:`MergedVerifier` asks the questions of V2, V3 and V4 in one call; ``--profile lean`` uses it.
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Verifier(Protocol):
-    """Verifier: checks a classification by rules and by questions to a model."""
+    """Interface of a verifier, which checks a classification by rules and a model."""
 
     @property
     def agent(self) -> Agent:
@@ -47,7 +47,7 @@ class Verifier(Protocol):
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> Sequence[Question[Any]]:
-        """Return the questions to a model about these pages; None: the whole document."""
+        """Return the questions to a model about these pages, by default about all pages."""
 
     def read(self, answers: Sequence[Answer[Any]]) -> Sequence[Issue]:
         """Convert the model's answers to issues."""
@@ -56,7 +56,7 @@ class Verifier(Protocol):
 def create_shipped_verifiers(
     v2: V2ConsistencyChecker, v3: V3TrapDetector | None = None, pictured_pages: Collection[int] = ()
 ) -> tuple[Verifier, ...]:
-    """Return V1 to V4 in their order; ``v3`` None: with the shipped traps.
+    """Return V1 to V4 in this order; ``v3`` None: with evalkit's own traps.
 
     ``pictured_pages`` as for ``V4EvidenceQualityAssessor``.
     """
@@ -76,7 +76,7 @@ def find_offline_issues(verifier: Verifier, questions: Iterable[Question[Any]]) 
 
 
 def run_step_or_build_failure(verifier: Verifier, step: Callable[[], Iterable[T]]) -> tuple[list[T], list[Issue]]:
-    """Run a verifier's step: return its items, or the issue that says why it failed."""
+    """Run a verifier's step: return its results, or an issue if it failed."""
     try:
         return list(step()), []
     except UsageError as error:
@@ -88,7 +88,7 @@ def run_step_or_build_failure(verifier: Verifier, step: Callable[[], Iterable[T]
 
 
 class MergedVerifier:
-    """Verifier that asks the questions of V2, V3 and V4 in one."""
+    """Verifier that asks a model the questions of V2, V3 and V4 in one call."""
 
     def __init__(self, verifiers: Sequence[Verifier]) -> None:
         self._verifiers = verifiers
@@ -96,7 +96,7 @@ class MergedVerifier:
     def build_question(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> VerifierQuestion:
-        """Build the merged question about these pages; None: the whole document."""
+        """Build the merged question about these pages, by default about all pages."""
         questions = [
             question for verifier in self._verifiers for question in verifier.questions(classification, bundle, pages)
         ]

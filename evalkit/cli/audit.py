@@ -41,7 +41,7 @@ def verify(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="HTML file that `evalkit dossier` wrote; compute its numbers again, and report each that differs.",
+            help="HTML file that `evalkit dossier` wrote; compute its numbers again, and report each number that differs.",
         ),
     ] = None,
     output: Annotated[str | None, create_output_option("Folder or bucket to check, without changing it")] = None,
@@ -50,8 +50,8 @@ def verify(
     """Check that no record was changed.
 
     Checks the hash chains of reviews, events and changed files, all files that they list, the draws of audits, and who
-    may read the files. Exit status 1 if a record was changed or is missing. What was added or purged after a dossier,
-    and names and codes that are new on the roster since an export, are told, and are no fault.
+    may read the files. Exit status 1 if a record was changed or is missing. Documents that were added or purged after
+    a dossier was written, and reviewers and login codes added after an export, are listed but are no error.
 
     Example: evalkit audit verify --against decisions_2026-01.json
     """
@@ -96,7 +96,7 @@ def export(
     output: Annotated[str | None, create_output_option("Folder or bucket whose records are exported")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Export who decided, opened or purged what.
+    """Export decisions, views and purges by person.
 
     Each event has its time, person, outcome, versions and duration.
 
@@ -125,16 +125,17 @@ def export(
 
 @audit.command()
 def release(
-    stratum: Annotated[str, typer.Argument(metavar="STRATUM", help="Braked stratum, as `run` prints it.")],
-    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Name of the analyst who releases it.")],
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason for the release; stored in the log of events.")],
+    stratum: Annotated[str, typer.Argument(metavar="STRATUM", help="Group to release, as `run` prints it.")],
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Name of the analyst who releases the documents.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason for the release; it is stored in the event log.")],
     output: Annotated[str | None, create_output_option("Folder or bucket of the run")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Release documents that are braked.
+    """Stop auditing every document of a group.
 
-    A brake sends every accepted document of one type and source to audit, because audits showed a rising error rate. It
-    ends by itself when the documents accepted since then are certified. Name and reason are recorded.
+    A group is all accepted documents of one type and source. If audits show a rising error rate, evalkit puts a brake on
+    the group: every document of the group is audited, until the documents accepted since then are certified or an analyst
+    releases the group with this command. Name and reason are recorded.
 
     Example: evalkit audit release "Pathology Report | inbox" --by dr_lee --reason "form template updated"
     """
@@ -167,13 +168,13 @@ def purge(
     ] = None,
     is_expired: Annotated[
         bool,
-        typer.Option("--expired", help="As --older-than, with the number of days from the setting [retention] days."),
+        typer.Option("--expired", help="Like --older-than, with the number of days in the setting [retention] days."),
     ] = False,
     yes: Annotated[
         bool,
         typer.Option(
             "--yes",
-            help="Delete the documents that --older-than, --expired or --patient-key would only list without this.",
+            help="Delete the documents that --older-than, --expired or --patient-key selects, instead of only listing them.",
         ),
     ] = False,
     patient_key: Annotated[
@@ -183,7 +184,7 @@ def purge(
         ),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--recorded", help="Delete again purged documents that were restored from a backup.")
+        bool, typer.Option("--recorded", help="Delete purged documents again that were restored from a backup.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the files that would be deleted; delete nothing.")

@@ -123,8 +123,9 @@ def import_answers(
 ) -> None:
     """Import Label Studio's answers as reviews.
 
-    The cases come from `evalkit export --format labelstudio`. A review vouches for what the annotation states; nothing
-    counts as seen. An answer that cannot be imported is named with the reason, and all others are imported.
+    The cases come from `evalkit export --format labelstudio`. An imported review confirms only what the
+    annotation states, and no page counts as seen. If an answer cannot be imported, the command prints the reason and
+    imports the other answers.
 
     Example: evalkit import-answers project.json --annotator dr_lee=lee@hospital.org
     """
@@ -222,14 +223,14 @@ def sample(
             metavar="POINTS",
             min=0.1,
             max=50,
-            help="Draw nothing; say how many more audits show the accepted documents' error rate to ± so many percentage points.",
+            help="Draw nothing; print how many more audits are needed to estimate the accepted documents' error rate to ± N percentage points.",
         ),
     ] = None,
     by: Annotated[
         Literal["production", "type", "decision"] | None,
         typer.Option(
             "--by",
-            help="Property by whose values the draw is evenly divided: production's label, the program's type, or the decision.",
+            help="Draw evenly from the documents with each value of this property: production's label, the program's type, or the decision.",
             show_default="type",
         ),
     ] = None,
@@ -256,7 +257,7 @@ def sample(
     output_folder, drawn_at = open_existing_output(output), format_zulu_now()
     if (number is None) == (points is None) or (points is not None and (seeded or by is not None)):
         raise UsageError(
-            "give either the number of documents to draw, or --for alone",
+            "give either the number of documents to draw, or --for without a number of documents",
             code="SAMPLE-NUMBER",
             remedy="Use for example `evalkit sample 50` or `evalkit sample --for 1`.",
         )
@@ -325,8 +326,8 @@ def compare(
 ) -> None:
     """Compare two runs, document by document.
 
-    Prints which decisions, types and issues changed, and which run was right more often. A name of a run goes before a
-    folder of that name; ./NAME is always a folder.
+    Prints which decisions, types and issues changed, and which run was right more often. If a run and
+    a folder have the same name, the run is used; ./NAME is always a folder.
 
     Example: evalkit compare baseline new-prompts
     """
@@ -355,10 +356,10 @@ def challenge(
         str | None,
         typer.Option(
             metavar="KIND,…",
-            help="Kinds of fault to plant, separated by commas: names, structural, quote, semantic. Without it, all.",
+            help="Kinds of fault to plant, separated by commas: names, structural, quote, semantic. Default: all kinds.",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most planted faults of each kind.")] = 40,
+    limit: Annotated[int, typer.Option(min=1, help="Highest number of planted faults of each kind.")] = 40,
     seed: Annotated[int, typer.Option(help="Seed of the random choice; the same seed plants the same faults.")] = 0,
     as_json: JsonOption = False,
 ) -> None:

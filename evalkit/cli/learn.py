@@ -14,7 +14,7 @@ learn = typer.Typer(
     no_args_is_help=True,
     subcommand_metavar="COMMAND [ARGS]…",
     rich_markup_mode=None,
-    help="Teach the model your hospital.",
+    help="Train the built-in model on your reviews.",
 )
 
 ByOption = Annotated[str, typer.Option("--by", metavar="NAME", help="Your name, which is recorded with the decision.")]
@@ -25,20 +25,21 @@ def propose(
     until: Annotated[
         datetime | None,
         typer.Option(
-            help="Learn from answers until this moment (UTC) and judge by later ones.",
+            help="Train on answers given before this time (UTC), and test on later answers.",
             show_default="the older two thirds of the answered files",
         ),
     ] = None,
     allow_simulated: Annotated[
-        bool, typer.Option("--allow-simulated", help="Also learn from simulated reviewers, which are programs.")
+        bool,
+        typer.Option("--allow-simulated", help="Also train on the answers of simulated reviewers, which are programs."),
     ] = False,
     output: Annotated[str | None, create_output_option("Folder or bucket whose reviews are learned from")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn new weights and judge them.
+    """Train new weights and test them.
 
-    Learns from blind answers and corrections, and compares the new weights with those in force on files that were
-    answered later. Nothing changes for `run` until `learn promote`. Exit status 1 if the new weights may not be promoted.
+    Trains on blind answers and corrections, and compares the new weights with the weights in use on files that were
+    answered later. `run` uses the new weights only after `learn promote`. Exit status 1 if the new weights may not be promoted.
 
     Example: evalkit learn propose --until 2026-03-01
     """
@@ -82,9 +83,9 @@ def revert(
     output: Annotated[str | None, create_output_option("Folder or bucket of the promotion")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take the newest promotion back.
+    """Return to the previous weights.
 
-    The weights before it are in force again. The decision is recorded.
+    Reverses the newest `learn promote`. The decision is recorded.
 
     Example: evalkit learn revert --by 'A. Analyst'
     """

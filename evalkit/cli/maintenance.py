@@ -55,7 +55,7 @@ def doctor(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Model for every task without a model of its own in the settings, such as gemini:MODEL.",
+            help="Model for every task for which the settings name no model, such as gemini:MODEL.",
         ),
     ] = None,
     executor: ExecutorOption = None,
@@ -78,7 +78,7 @@ def doctor(
 
 def docs(
     page: Annotated[
-        str | None, typer.Argument(metavar="PAGE", help="Name of the page; without it, list all pages.")
+        str | None, typer.Argument(metavar="PAGE", help="Name of the documentation page; default: list all pages.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -132,7 +132,7 @@ _SCHEMA_MODELS = {
 
 def schema(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Kind of file; without it, list the kinds.")
+        str | None, typer.Argument(metavar="[NAME]", help="Kind of file, such as packet; default: list all kinds.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -193,7 +193,7 @@ def move_database(
 
 
 def backup(
-    target: Annotated[Path, typer.Argument(metavar="TO", help="Folder of all backups; this one is added to it.")],
+    target: Annotated[Path, typer.Argument(metavar="TO", help="Folder of all backups; the new backup is added to it.")],
     output: Annotated[str | None, create_output_option("Folder or bucket to back up, without changing it")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -217,13 +217,15 @@ def backup(
 
 def restore(
     source: Annotated[
-        Path, typer.Argument(metavar="FROM", help="A backup, or the folder of all backups: its newest one.")
+        Path,
+        typer.Argument(metavar="FROM", help="A backup, or the folder of all backups: its newest backup is restored."),
     ],
     check: Annotated[bool, typer.Option("--check", help="Only check the backup: every file and the database.")] = False,
     purged: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="The lost output folder, or its purged/: what it records as purged is deleted again."
+            metavar="DIR",
+            help="The lost output folder, or its folder purged/: documents recorded there as purged are deleted again.",
         ),
     ] = None,
     output: Annotated[str | None, create_output_option("New folder for what is restored")] = None,

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the settings and folders they select."""
+"""Options that several commands share, with the settings and folders they set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ModelOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Model for every task without a model of its own in the settings, such as gemini:MODEL.",
+        help="Model for every task for which the settings name no model, such as gemini:MODEL.",
         show_default="embedded",
     ),
 ]
@@ -33,7 +33,7 @@ ReaderOption = Annotated[
 ProfileOption = Annotated[
     str | None,
     typer.Option(
-        help="Model calls per document: full, four; lean, two, with one question for V2, V3 and V4.",
+        help="full: four model calls per document; lean: two, with one question for the verifiers V2, V3 and V4.",
         show_default="full",
     ),
 ]
@@ -47,7 +47,7 @@ ExecutorOption = Annotated[
         show_default="local",
     ),
 ]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Process documents again that an earlier run has finished.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Also process documents that an earlier run has finished.")]
 EvenPurgedOption = Annotated[
     bool, typer.Option("--even-purged", help="Process documents even if `evalkit purge` deleted them before.")
 ]
@@ -59,7 +59,10 @@ NoProbeOption = Annotated[
     bool, typer.Option("--no-probe", help="Send no test question to the language models before the first document.")
 ]
 YesOption = Annotated[
-    bool, typer.Option("--yes", help="Accept /, the home folder and the output folder as PATH: read all below it.")
+    bool,
+    typer.Option(
+        "--yes", help="Allow PATH to be /, the home folder or the output folder, and read every document below it."
+    ),
 ]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Exit with status 1 if any file is skipped because of its format.")
@@ -86,7 +89,7 @@ def load_settings(**options: Any) -> Settings:
 
 
 def open_output(output: str | None) -> OutputFolder:
-    """Open the folder that --output names, or the one of the settings if it is None."""
+    """Open the folder given by --output or, without it, by the settings."""
     from evalkit.store import open_output_folder
 
     settings = load_settings(output=output)

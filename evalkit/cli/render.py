@@ -76,7 +76,7 @@ def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str]
 
 
 def render_runs(summaries: Sequence[Mapping[str, Any]], by_day: Sequence[Mapping[str, Any]]) -> Iterator[Printable]:
-    """Render a row per run, and one per day and model."""
+    """Render a row per run, and a row per day and model."""
     if not summaries:
         yield "There is no run yet; begin one with: evalkit run PATH"
         return
@@ -116,7 +116,7 @@ def _format_dollars(cost_usd: str | None) -> str:
 
 
 def render_run_estimate(estimate: RunEstimate) -> Iterator[Printable]:
-    """Render an estimate: a row per model and role, the sum, and what is not in it."""
+    """Render an estimate: a row per model and role, the total, and exclusions."""
     rows = [
         (
             row.model,
@@ -261,7 +261,7 @@ def render_sample(draw: Draw, by: str, format_queue_command: Callable[[], str]) 
 
 
 def render_proposal(outcome: ProposalOutcome) -> Iterator[Printable]:
-    """Render a proposal of weights: both weights' figures, omissions, obstacles."""
+    """Render proposed weights: figures of old and new weights, and obstacles."""
     challenge, facts = outcome.challenge, outcome.challenge.facts
     if "wrong_champion" in facts:
         yield ConsoleTable(
@@ -290,7 +290,7 @@ def render_proposal(outcome: ProposalOutcome) -> Iterator[Printable]:
 
 
 def render_audits_for_precision(precision: AuditsForPrecision) -> Iterator[Printable]:
-    """Render how many more audits a given precision of the error rate takes.
+    """Render how many more audits a given precision of the error rate needs.
 
     The error rate is that of the accepted documents.
     """
@@ -310,7 +310,7 @@ def render_audits_for_precision(precision: AuditsForPrecision) -> Iterator[Print
 
 
 def render_attention_checks(rows: Sequence[Sequence[str]], requested_count: int) -> Iterator[Printable]:
-    """Render cases with a planted fault; a row: case_id, doc_id, kind, fault."""
+    """Render the cases with a planted fault: case_id, doc_id, kind and fault."""
     yield ConsoleTable(("case", "document", "kind", "planted fault"), rows)
     shortfall = f"; no other document can take a planted fault yet ({requested_count} were requested)"
     yield f"{len(rows)} cases with a planted fault wait in the queue among the other cases" + shortfall * (
@@ -322,7 +322,7 @@ def render_attention_checks(rows: Sequence[Sequence[str]], requested_count: int)
 def render_purge_preview(
     files_by_document: Mapping[str, Iterable[str]], *, is_confirmable: bool
 ) -> Iterator[Printable]:
-    """Render the files that a purge would delete; say how, if ``is_confirmable``."""
+    """Render the files that a purge would delete, and how to confirm it."""
     for names in files_by_document.values():
         yield from names
     hint = "; give --yes to remove them" * is_confirmable
@@ -330,7 +330,7 @@ def render_purge_preview(
 
 
 def render_purge(purged_documents: Sequence[PurgedDocument]) -> Iterator[Printable]:
-    """Render a row per purged document, and the traces that could not be deleted."""
+    """Render a row per purged document, and traces that could not be deleted."""
     rows = [
         (
             purged.doc_id,
@@ -360,7 +360,7 @@ def render_doctor_checks(checks: Iterable[DoctorCheck]) -> Iterator[Printable]:
 
 
 def render_statement(statement: ParsedStatement, reconciliation: ReconciliationReport) -> Iterator[Printable]:
-    """Render transactions, checks of printed sums, and lines not read."""
+    """Render transactions, checks of printed sums, and unread lines."""
     from evalkit.statements.statement_parser import TRANSACTION_CSV_COLUMNS
 
     rows = [
@@ -388,7 +388,7 @@ def render_statement(statement: ParsedStatement, reconciliation: ReconciliationR
 
 
 def render_export_comparison(comparison: ExportComparison) -> Iterator[Printable]:
-    """Render the rows in which the reading and the bank's own file differ."""
+    """Render the rows in which the transactions and the bank's own file differ."""
     rows = [
         *(("differs", read, bank) for read, bank in comparison.differing),
         *(("not read", None, bank) for bank in comparison.missing),
@@ -458,7 +458,7 @@ def render_evaluation_report(evaluation_report: EvaluationReport, to: Path | Non
 
 
 def render_challenge(challenge_outcome: MutationTestReport) -> Iterator[Printable]:
-    """Render tables of faults by kind and of the models that judge, and model usage."""
+    """Render tables of planted faults by kind and of judging models, and usage."""
     from evalkit.evaluation.challenge.judge_performance import JUDGE_HEAD, format_judge_rows
     from evalkit.evaluation.challenge.report import format_report_table_and_summary
 
@@ -470,7 +470,7 @@ def render_challenge(challenge_outcome: MutationTestReport) -> Iterator[Printabl
 
 
 def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
-    """Render decisions, types and documents that differ between two runs; accuracy."""
+    """Render the decisions, types and documents that differ between two runs."""
     from evalkit.core.data_frames import convert_to_records
     from evalkit.evaluation.verifier_performance import ERROR_LEVELS
 

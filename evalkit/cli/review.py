@@ -157,8 +157,9 @@ def add(
 ) -> None:
     """Add a reviewer, or replace a login code.
 
-    Prints the login code, which is not shown again. A code that the reviewer had before stops working. Cases of other
-    tasks do not come to the reviewer unasked: clinical documents and reports, tax forms, or templates of bank statements.
+    Prints the login code, which is not shown again. A code that the reviewer had before stops working. The queue offers
+    the reviewer only cases of the reviewer's tasks: clinical documents and reports, tax forms, or templates of bank
+    statements. Cases of other tasks can still be opened.
 
     Example: evalkit reviewers add dr_lee --tasks clinical,tax
     """
@@ -188,7 +189,7 @@ def appoint(
 
     The change takes effect at once. Experts answer cases; adjudicators also decide between two experts' answers;
     analysts can only read. As long as no adjudicator may decide between two answers, any expert who gave neither of
-    them may.
+    them may decide.
 
     Example: evalkit reviewers appoint dr_lee adjudicator
     """
@@ -205,7 +206,7 @@ def remove(
     """Remove a reviewer.
 
     The reviewer's code and logins stop working at once, an open page within half a minute. Reviews stay, with the
-    reviewer's name. Others can open a case that the reviewer had open when that page has ended, or take it over at
+    reviewer's name. If the reviewer had a case open, others can open it once the page has ended, or take it over at
     once. `evalkit reviewers add` lets the reviewer log in again, in the same role.
 
     Example: evalkit reviewers remove dr_lee

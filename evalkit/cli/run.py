@@ -51,7 +51,7 @@ def run(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Name of the run; if the newest run has it and nothing differs, it is continued.",
+            help="Name of the run; if the newest run has the same name, inputs and settings, it is continued.",
             show_default="date and number",
         ),
     ] = None,
@@ -76,7 +76,11 @@ def run(
         ),
     ] = None,
     no_classifications: Annotated[
-        bool, typer.Option("--no-classifications", help="Ask the model, even if the run before had classifications.")
+        bool,
+        typer.Option(
+            "--no-classifications",
+            help="Ask the model for classifications, even if the previous run was given a folder of them.",
+        ),
     ] = False,
     workers: WorkersOption = None,
     executor: ExecutorOption = None,
@@ -90,7 +94,7 @@ def run(
         typer.Option(
             min=0,
             metavar="SECONDS",
-            help="For a watched folder: leave files that changed in the last SECONDS for the next run, and accept that there are none.",
+            help="For a watched folder: skip files that changed in the last SECONDS, and do not fail if no file is left.",
         ),
     ] = 0,
     yes: YesOption = False,
@@ -99,7 +103,9 @@ def run(
     strict: StrictOption = False,
     estimate: Annotated[
         bool,
-        typer.Option("--estimate", help="Print calls, tokens, dollars and minutes by model and role; ask no model."),
+        typer.Option(
+            "--estimate", help="Print the expected calls, tokens, dollars and minutes by model and role; call no model."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Ask for a spending limit on the first use of a paid model."""
+"""Question for a spending limit on the first use of a paid model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run_within_budget(
     usd_per_run: float | None,
     estimate: Callable[[], RunEstimate] | None = None,
 ) -> T:
-    """Run; if a paid model has no limit, ask for one at a terminal and run again.
+    """Run; if a paid model has no spending limit, ask for a limit and run again.
 
     Without a terminal the UsageError remains, which names the option and the settings. ``estimate`` gives the suggested
     limit.

@@ -58,7 +58,7 @@ def build_template(
 ) -> None:
     """Draft a template from a bank statement.
 
-    Prints the transactions that the draft reads, and for each printed sum if the transactions add up to it.
+    Prints the transactions that the draft reads, and whether the transactions add up to each sum on the statement.
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
@@ -86,7 +86,10 @@ def build_template(
     else:
         target = str(to)
         write_private_file(
-            render_template_toml(proposed.template), to, error_code="TEMPLATE", remedy="Give another file with --to."
+            render_template_toml(proposed.template),
+            to,
+            error_code="TEMPLATE",
+            remedy="Name another output file with --to.",
         )
     if as_json:
         print_json(
@@ -175,7 +178,8 @@ def apply_template(
 ) -> None:
     """Read a bank statement with a template.
 
-    Prints the transactions, the lines that belong to none, and for each printed sum if the transactions add up to it.
+    Prints the transactions, the lines that belong to no transaction, and whether the transactions add up to each sum on
+    the statement.
 
     Example: evalkit apply-template bank.toml statement.pdf --to transactions.csv
     """

@@ -1,4 +1,4 @@
-"""Print text, tables and JSON on standard output, notes on standard error."""
+"""Output to the terminal: results on standard output, notes on standard error."""
 
 import json
 import logging
@@ -26,7 +26,7 @@ Printable = str | ConsoleTable
 
 
 def print_outcome(blocks: Iterable[Printable], build_json: Callable[[], Any], *, as_json: bool) -> None:
-    """Print the result of ``build_json`` if ``as_json``, otherwise the blocks."""
+    """Print the result as JSON if ``as_json``, otherwise as texts and tables."""
     if as_json:
         print_json(build_json())
     else:
@@ -57,12 +57,12 @@ def print_notes(*lines: str) -> None:
 
 
 def is_no_chain_problem(record: logging.LogRecord) -> bool:
-    """Return False for what the chain of changes lacks: a command says it at its end."""
+    """Return False for log records about the hash chain, which are printed later."""
     return record.name != "evalkit.store.change_chain"
 
 
 def pop_chain_problems() -> list[str]:
-    """Return, once, what the chains of changes that this process writes lack."""
+    """Return, once, what could not be recorded in the hash chains of changes."""
     if "evalkit.store.change_chain" not in sys.modules:  # loading it would take longer than some commands
         return []
     from evalkit.store.change_chain import open_problems

@@ -1,1 +1,1 @@
-"""Checked records, clocks, log events, safe reading: basics of every package."""
+"""Basics of every package: validated records, clocks, log events, safe reading."""

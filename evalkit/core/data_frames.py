@@ -1,4 +1,4 @@
-"""Tables with fixed column types, whatever their rows."""
+"""Tables whose column types do not depend on their rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OUTPUT_ATTRIBUTE = "output"
 def build_frame(
     rows: Iterable[Mapping[str, Any]], dtype_by_column: Mapping[str, str], *, output: Path | str | None = None
 ) -> pd.DataFrame:
-    """Build a table with these columns and dtypes, also if there are no rows.
+    """Build a table with these columns and dtypes, even if there are no rows.
 
     ``output`` is the folder of the documents in the table: ``evalkit.show`` opens them there.
     """

@@ -1,4 +1,4 @@
-"""Caches of functions' results for one document; nothing of it is kept afterwards.
+"""Caches of function results for one document, emptied when it is done.
 
 ``cache_by_identity`` is for arguments that are costly to hash and never change, such as the pages of a document,
 ``cache_document_text`` for texts and words. Both are patient data: whoever has finished a document, or closes it,
@@ -25,7 +25,7 @@ _CACHE_CLEARERS: list[Callable[[], None]] = [re.purge]
 
 
 def cache_document_text(max_count: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function of texts: its last results are kept until the document ends."""
+    """Decorate a function of texts to cache its results until the document ends."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         cached = lru_cache(max_count)(function)
@@ -36,7 +36,7 @@ def cache_document_text(max_count: int) -> Callable[[Callable[P, R]], Callable[P
 
 
 def forget_document_texts() -> None:
-    """Empty all caches of ``cache_document_text``, and of patterns made of such texts."""
+    """Empty all caches of document texts and of patterns built from them."""
     for clear in _CACHE_CLEARERS:
         clear()
     if "regex" in sys.modules:
@@ -45,7 +45,7 @@ def forget_document_texts() -> None:
 
 @contextmanager
 def keep_results() -> Iterator[None]:
-    """Keep the results of ``cache_by_identity`` functions until the end of the block.
+    """Keep results of ``cache_by_identity`` functions until the block ends.
 
     Then all texts of documents are forgotten.
     """
@@ -58,7 +58,7 @@ def keep_results() -> Iterator[None]:
 
 
 def cache_by_identity(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function of positional arguments so that ``keep_results`` keeps it.
+    """Decorate a function so that ``keep_results`` caches it by its arguments' ids.
 
     >>> @cache_by_identity
     ... def copy_list(rows):

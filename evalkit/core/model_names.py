@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 @cache  # so that the note appears once
 def complete_model_name(model_name: str) -> str:
-    """Return a name with its provider, if only one provider has models of such a name.
+    """Add the provider to a model's name, if only one provider has such models.
 
     Other names are returned unchanged. A note in the log says what was added.
 

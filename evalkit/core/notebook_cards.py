@@ -7,7 +7,7 @@ _MAX_LINES = 8
 
 
 def format_card(headline: str, lines: Iterable[str], next_steps: Iterable[tuple[str, str]]) -> str:
-    """Format a summary as HTML: headline, lines, and what can be done next.
+    """Format a summary as HTML: headline, lines, and suggested next steps.
 
     ``next_steps``: pairs of code or a command, and what it does. All texts are escaped, because documents' names and
     messages may contain HTML.

@@ -1,4 +1,4 @@
-"""TOML files that evalkit's packages bring along: words, patterns, definitions."""
+"""TOML files that come with evalkit's packages: words, patterns, definitions."""
 
 import re
 import tomllib
@@ -19,7 +19,7 @@ def load_package_table(package: str, file_name: str) -> dict[str, Any]:
 
 
 class PatternTable(dict[str, re.Pattern[str]]):
-    """Regular expressions of a package's TOML file, by name, compiled on first use.
+    """Regular expressions of a TOML file, by name, compiled on first use.
 
     They are in table ``patterns``; a long one may be a list of parts. ``{name}`` in them stands for the expression of that
     name in this table, in table ``fragments``, or in the keyword arguments.

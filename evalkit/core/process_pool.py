@@ -1,4 +1,4 @@
-"""Pools of processes that do not outlive the process that started them."""
+"""Pools of worker processes that end with the process that started them."""
 
 import os
 import signal

@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema, core_schema
 
 
 class DiscreetModel(BaseModel):
-    """Model whose validation errors never quote the input, which may be a patient's."""
+    """Base model whose validation errors never quote the input (patient data)."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 

@@ -1,4 +1,4 @@
-"""Tables for spreadsheets: workbooks, and text that must not become a formula."""
+"""Tables for spreadsheets, in which no text is run as a formula."""
 
 import io
 import math
@@ -51,7 +51,7 @@ class Sheet(NamedTuple):
 
 
 def render_workbook(sheets: Iterable[Sheet]) -> bytes:
-    """Render a workbook (XLSX) with frozen, filtered heads and wrapped text.
+    """Render a workbook (XLSX) with frozen headers, filters and wrapped text.
 
     No text becomes a formula. A text that is too long for a cell ends with an ellipsis. ValueError if a sheet has more
     rows than a spreadsheet holds.

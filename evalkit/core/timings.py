@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 def _require_time_zone(timestamp: str) -> str:
     if datetime.fromisoformat(timestamp).tzinfo is None:
-        raise ValueError("a time zone is missing")
+        raise ValueError("the time has no time zone")
     return timestamp
 
 
@@ -18,7 +18,7 @@ ZonedTimestamp = Annotated[str, AfterValidator(_require_time_zone)]
 
 
 class Times(TypedDict, total=False):
-    """Times of a stored result; results of an earlier evalkit lack some of them."""
+    """Times of a stored result; results of older versions may lack some of them."""
 
     run_started_at: ZonedTimestamp
     """The time at which the run started."""

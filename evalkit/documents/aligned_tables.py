@@ -43,7 +43,7 @@ _Gutter = tuple[float, float, float, float]
 
 
 class AlignedTable(NamedTuple):
-    """A table without rules: cells of words, and the rows of text that it replaces."""
+    """A table without ruling lines: its cells, and the rows of text it replaces."""
 
     first_row: int
     end_row: int
@@ -67,7 +67,7 @@ def _load_header_words() -> frozenset[str]:
 
 
 def find_aligned_tables(text_rows: Sequence[TextRow]) -> Iterator[AlignedTable]:
-    """Find the tables without rules in rows of text, from the top down."""
+    """Find the tables without ruling lines in rows of text, from top to bottom."""
     rows = [
         _Row(
             row,

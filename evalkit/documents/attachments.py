@@ -1,4 +1,4 @@
-"""Files within a mail: each attachment is a document of its own.
+"""Mails with attachments: each attachment is read as a document of its own.
 
 An attachment's path is the mail's path followed by its name, e.g. ``inbox/letter.eml/report.pdf``. A mail in a mail is
 an attachment with attachments of its own.
@@ -32,7 +32,7 @@ _UNSAFE_CHARACTERS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
 
 
 class Mail(NamedTuple):
-    """Mail taken apart: what its reader sees at once, and the files with it."""
+    """A parsed mail: the text that its recipient sees, and the attached files."""
 
     headers: Mapping[str, str]
     """Sender, recipients, date and subject, by the header's name; only those that the mail has."""
@@ -53,7 +53,7 @@ def has_mail_signature(content: bytes) -> bool:
 
 
 def parse_mail(content: bytes, name: str) -> Mail:
-    """Take a mail apart; ``name`` is its file name for errors.
+    """Parse a mail; ``name`` is its file name for error messages.
 
     DocumentError: READER-DAMAGED, READER-TOO-LARGE.
     """
@@ -75,7 +75,7 @@ def parse_mail(content: bytes, name: str) -> Mail:
         raise DocumentError(
             f"{name} is damaged: it cannot be read as a mail",
             code="READER-DAMAGED",
-            remedy="Save the mail and its attachments again in the mail program, and run those files.",
+            remedy="Save the mail and its attachments again in the mail program, and run evalkit on these files.",
         ) from None
     return Mail(headers, bodies, attachments, tuple(_clean_name(part, 1) for part in logos), is_damaged)
 
@@ -88,7 +88,7 @@ def _build_too_large_error(name: str) -> DocumentError:
     return DocumentError(
         f"the mail {name} has more than {MAX_MAIL_BYTES // 1024**2} MB, {_MAX_PARTS:,} parts or {_MAX_DEPTH} levels",
         code="READER-TOO-LARGE",
-        remedy="Save its attachments as files, and run those.",
+        remedy="Save the attachments of the mail as files, and run evalkit on these files.",
     )
 
 

@@ -43,7 +43,7 @@ def enclose_boxes(
 
 
 class PackedWords(Sequence[WordPosition]):
-    """Compact sequence of a page's word positions: 12 bytes a word, not some 300.
+    """Compact sequence of a page's word positions: 12 bytes per word, not some 300.
 
     The sequence is indexed, compared and serialised like a tuple of ``WordPosition``. A file of 500 pages has 160,000
     words, of which a screen needs only those of a few pages. On a page with more than 65,535 characters, or with a word
@@ -67,7 +67,7 @@ class PackedWords(Sequence[WordPosition]):
         except (TypeError, OverflowError):
             is_valid = False
         if not is_valid:
-            raise ValueError("a word is not six whole numbers of at most 31 bits")
+            raise ValueError("a word must consist of six whole numbers of at most 31 bits")
 
     def __len__(self) -> int:
         return len(self._numbers) // _NUMBERS_PER_WORD
@@ -111,7 +111,7 @@ class PackedWords(Sequence[WordPosition]):
 
 
 def compact_page_json_in_place(page_json: dict[str, Any]) -> dict[str, Any]:
-    """Replace words and texts in a page's JSON by compact ones, and return it.
+    """Replace words and texts in a page's JSON by a compact form, and return it.
 
     Called while a bundle's JSON is loaded. Words become ``PackedWords`` and equal texts become one object, so that the
     words of a long document are never in memory as separate lists, and page text, paragraphs and blocks, which mostly
@@ -198,7 +198,7 @@ class Identifier(StrictRecord):
 
 
 class AddressedText(StrictRecord):
-    """Words beside a page's text that address a program instead of a person."""
+    """Instruction to a language model that was found outside of a page's text."""
 
     place: str
     """Place of the words, in a clinician's words: "a comment on the page"."""
@@ -251,12 +251,12 @@ class Page(StrictRecord):
         if len(self.doubtful) != len(self.second_readings):
             raise ValueError("doubtful and second_readings must have the same length")
         if not all(low < high for low, high in pairwise((-1, *self.doubtful, len(self.words)))):
-            raise ValueError("doubtful must be ascending positions in words")
+            raise ValueError("doubtful must list positions in words, in ascending order")
         return self
 
     @property
     def visible_blocks(self) -> tuple[Block, ...]:
-        """Blocks that a person can see, one for each of ``paragraphs``, in that order."""
+        """Blocks that a person can see, in the order of ``paragraphs``."""
         return tuple(block for block in self.blocks if not block.hidden)
 
 

@@ -1,4 +1,4 @@
-"""Decoding of text from outside, whose charset is declared, marked or unknown."""
+"""Decoding of untrusted text, whose charset is declared, marked or unknown."""
 
 import codecs
 import re
@@ -18,7 +18,7 @@ _CHARSET = re.compile(
 
 
 def decode_text(content: bytes, declared_charset: str = "") -> str:
-    """Decode text by its mark, its declared charset, as UTF-8, or as Windows-1252.
+    """Decode text by byte order mark, declared charset, UTF-8, or Windows-1252.
 
     Bytes that Windows-1252 does not define become U+FFFD. Line ends become line feeds.
     """

@@ -71,7 +71,7 @@ InkMask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class DeskewedImage:
-    """A picture made upright and level, with the rotation that was undone."""
+    """An upright and level copy of a picture, with the rotation that was undone."""
 
     image: Image.Image
     """The upright picture, grey (mode L)."""

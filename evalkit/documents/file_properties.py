@@ -18,7 +18,7 @@ _FORM_BY_STATUS = {PageStatus.TEXT: "text", PageStatus.BLANK: ""}
 
 
 class FileProperties(StrictRecord):
-    """Properties of a file; an unknown one is empty or None."""
+    """Properties of a file; an unknown property is empty or None."""
 
     source_folder: str = ""
     """Name of the folder from which the file was read."""

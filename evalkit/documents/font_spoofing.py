@@ -29,7 +29,7 @@ _REPLACEMENT_CODE_POINT = 0xFFFD
 
 
 def find_misleading_characters(document: Any, font_xref: int, *, has_own_glyphs: bool) -> set[str]:
-    """Find the characters that a font's text has for glyphs of another name or shape.
+    """Find characters whose glyph has the name or shape of another character.
 
     ``document`` is a ``pymupdf.Document``, ``font_xref`` the font's object number in it. ``has_own_glyphs``: the file
     brings the glyphs (an embedded font, or Type 3). Each font of a document is checked once. Empty if the font is honest,

@@ -85,7 +85,7 @@ def has_page_furniture(text: str) -> bool:
 
 @cache_document_text(64)  # a line in a page's margin is asked for twice, a running head on every page
 def is_stamp_line(line: str) -> bool:
-    """Return True if a line from a page's top or bottom is a stamp, e.g. of a fax.
+    """Return True if a line at a page's top or bottom is a stamp, such as a fax's.
 
     >>> is_stamp_line("03/05/2025 14:01 FROM: CLINIC TO: 555-0106 P.1/3"), is_stamp_line("Seen on 03/05/2025 at 14:01")
     (True, False)

@@ -60,7 +60,7 @@ class _Glyphs(NamedTuple):
 def find_misdrawn_characters(
     document: Any, font_xref: int, text_by_code: Mapping[int, str], characters: frozenset[str]
 ) -> set[str]:
-    """Find characters of a font's text whose glyphs show another character.
+    """Find characters of a font whose glyphs look like another character.
 
     ``document`` is a ``pymupdf.Document``, ``font_xref`` the font's object number in it. ``text_by_code``: the font's
     ToUnicode map. Only ``characters`` are checked. MuPDF's exceptions for a broken font are not caught.

@@ -1,4 +1,4 @@
-"""HTML laid out as a PDF: only what a person would see, and nothing fetched."""
+"""HTML laid out as a PDF: visible content only, nothing loaded from a network."""
 
 import base64
 import binascii
@@ -45,7 +45,7 @@ def _load_words(table: str, name: str) -> frozenset[str]:
 
 
 def convert_html_to_pdf(html: str, name: str, *, obeys_styles: bool = True) -> bytes:
-    """Lay out HTML from outside as a PDF; ``name`` is the file's name for errors.
+    """Lay out untrusted HTML as a PDF; ``name`` is the file's name for errors.
 
     ``obeys_styles`` is False to show what only style sheets hide. Scripts, hidden elements, and everything that is not in ``html`` itself is left out. DocumentError: READER-EMPTY,
     READER-DAMAGED, READER-TOO-LARGE, READER-TOO-MANY-PAGES.
@@ -63,7 +63,7 @@ def convert_html_to_pdf(html: str, name: str, *, obeys_styles: bool = True) -> b
 
 
 def lay_out_html(root: Any, name: str, styles: str = "") -> bytes:
-    """Lay out a clean lxml tree of HTML on A4 pages, wider where a table needs it.
+    """Lay out a cleaned lxml tree of HTML on A4 pages, wider for wide tables.
 
     ``styles`` is CSS that hides elements. Errors as ``convert_html_to_pdf``.
     """

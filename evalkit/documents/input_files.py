@@ -1,4 +1,4 @@
-"""The files to read: those at paths and in folders, and those in mails."""
+"""Selection of the files to read: from paths, folders and mails."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
 
 
 class PagesRead(NamedTuple):
-    """Result of reading a file: its pages, and changes that were needed to read them."""
+    """Result of reading a file: its pages, and repairs that were needed to read it."""
 
     pages: tuple[Page, ...]
     """All pages of the file, from page 1 on, blank and unreadable pages too."""
@@ -96,7 +96,7 @@ class ConvertingReader:
     pdf_reader: Reader
 
     def read_pages(self, content: bytes, file_name: str) -> PagesRead:
-        """Convert the file and read the pages of the PDF; errors as ``Reader.read_pages``."""
+        """Convert the file to a PDF and read its pages; errors as ``Reader.read_pages``."""
         converted = self.convert(content, PurePath(file_name).name)
         pages, is_repaired, _ = self.pdf_reader.read_pages(converted.pdf, file_name)
         pages = tuple(
@@ -118,7 +118,7 @@ def define_converted_format(
 
     def create_reader(options: ReaderOptions) -> Reader:
         if options.pdf_reader is None:
-            raise ValueError("a converted format needs the reader of the PDF that it becomes")
+            raise ValueError("a format that is converted to PDF needs a reader for the resulting PDF")
         return ConvertingReader(convert, converter_version, options.pdf_reader)
 
     return InputFormat(name, suffixes, has_signature, create_reader, has_weak_signature=has_weak_signature)
@@ -150,9 +150,9 @@ def build_too_large_error(name: str, limit: str) -> DocumentError:
 
 
 def build_empty_error(name: str) -> DocumentError:
-    """Return the error for a file that holds no word and no picture."""
+    """Return the error for a file that contains no words and no pictures."""
     return DocumentError(
-        f"{name} holds no words and no pictures",
+        f"{name} contains no words and no pictures",
         code="READER-EMPTY",
         remedy="Open the file in the program it came from, and export or print what you see there as PDF.",
     )

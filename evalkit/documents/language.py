@@ -40,7 +40,7 @@ def _load_names() -> dict[str, str]:
 
 
 def get_language_name(code: str) -> str:
-    """Return a language's English name; the code itself if it has no name here.
+    """Return a language's English name, or the code itself if the name is unknown.
 
     >>> get_language_name("de"), get_language_name("xx")
     ('German', 'xx')

@@ -82,7 +82,7 @@ _Element = PageLine | _PlacedTable
 
 @dataclass(frozen=True)
 class PrevailingTypography:
-    """Font size and style of most text on a page; headings differ from them."""
+    """Font size and style of most of a page's text, from which headings differ."""
 
     font_size: float
     """The commonest font size, in points."""
@@ -95,7 +95,7 @@ class TypographyStats(Counter[tuple[float, float, bool]]):
 
     @property
     def typography(self) -> PrevailingTypography:
-        """The commonest font size; bold or capitals if more than half of the text is."""
+        """The most frequent font size; bold or capitals if most of the text is so."""
         characters_by_size: Counter[float] = Counter()
         for (font_size, _, _), length in self.items():
             characters_by_size[font_size] += length
@@ -128,7 +128,7 @@ def collect_masked_margin_texts(page: PageContent) -> set[tuple[str, str]]:
 
 
 def fold_case_and_mask_digits(text: str) -> str:
-    """Replace each number by ``#`` and fold case, so that running numbers are equal."""
+    """Replace numbers by ``#`` and ignore case, so that page numbers compare equal."""
     return re.sub(r"\d+", "#", text).casefold()
 
 
@@ -245,7 +245,7 @@ def _find_furniture_rows(
 
 
 def mark_stamps(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
-    """Return the blocks of a page, in reading order, with stamps marked as furniture."""
+    """Return a page's blocks in reading order, with stamps marked as page furniture."""
     stamps = find_stamp_line_indices([" ".join(token.text for token in block.tokens) for block in blocks])
     return [replace(block, is_furniture=block.is_furniture or index in stamps) for index, block in enumerate(blocks)]
 

@@ -1,4 +1,4 @@
-"""Access to PyMuPDF: loaded late, silent, errors as DocumentError.
+"""Access to PyMuPDF: imported on first use, without messages, clear errors.
 
 PyMuPDF is not thread-safe: use it in one thread of a process only, or in several processes.
 """
@@ -86,9 +86,9 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
     if total_pages > MAX_PAGES:
         document.close()
         raise DocumentError(
-            f"{name} claims {total_pages:,} pages; the limit is {MAX_PAGES:,}",
+            f"{name} states that it has {total_pages:,} pages; the limit is {MAX_PAGES:,}",
             code="READER-TOO-MANY-PAGES",
-            remedy="Split the file into smaller ones; if it does not have so many pages, it is damaged: export it again.",
+            remedy="Split the file into smaller files. If it really has fewer pages, it is damaged: export it again.",
         )
     if total_pages < 1:
         document.close()
@@ -102,7 +102,7 @@ def has_pdf_signature(content: bytes) -> bool:
 
 
 def find_unread_format(first_bytes: bytes) -> dict[str, str]:
-    """Return the row of ``unread_formats.toml`` that fits how a file begins."""
+    """Return the row of ``unread_formats.toml`` that matches a file's first bytes."""
     rows: list[dict[str, str]] = load_package_table("evalkit.documents", "unread_formats.toml")["format"]
     return next(row for row in rows if first_bytes.decode("latin-1").startswith(row["beginning"]))
 

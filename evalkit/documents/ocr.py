@@ -1,4 +1,4 @@
-"""OCR of scanned pages on this machine: nothing is sent anywhere.
+"""OCR of scanned pages on this machine; no data leaves the machine.
 
 The engine is tesseract, a separate program, or RapidOCR, a Python library (the extra ``ocr``). The rest of evalkit does
 not depend on the engine: it gets words with boxes and confidences.
@@ -134,13 +134,13 @@ def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
     raise UsageError(
         f"the OCR engine {name} is not installed",
         code="OCR-MISSING",
-        remedy=f"{install_advice}, or choose auto or none.",
+        remedy=f"{install_advice}, or set `ocr` to auto or none.",
     )
 
 
 @lru_cache
 def find_second_reader(first_engine: str) -> SecondReader | None:
-    """Return the engine that reads numbers again; None if it is not installed.
+    """Return the second OCR engine, for numbers; None if it is not installed.
 
     None also if it is ``first_engine`` (name and version), which would only agree with itself.
     """
@@ -236,7 +236,7 @@ def _prepare_grey_image(image: Image.Image) -> tuple[Image.Image, float]:
         image.load()
     except (OSError, SyntaxError, ValueError):  # PIL raises SyntaxError for a broken PNG
         raise DocumentError(
-            "the picture of a page is broken", code="OCR-IMAGE", remedy="Scan or export the document again."
+            "the image of a page is damaged", code="OCR-IMAGE", remedy="Scan or export the document again."
         ) from None
     if image.has_transparency_data:
         white_background = Image.new("RGBA", image.size, "white")
@@ -354,9 +354,9 @@ def _run_command(command: list[str], stdin_bytes: bytes, time_limit_seconds: flo
                 os.killpg(process.pid, signal.SIGKILL)
     if process.returncode in (-signal.SIGXCPU, 128 + signal.SIGXCPU):  # the latter from a shell script
         raise DocumentError(
-            "recognising a page took longer than allowed",
+            "text recognition (OCR) of a page exceeded its time limit",
             code="OCR-TIMEOUT",
-            remedy="Scan it again, straight and clean, at 200 to 300 dpi; or allow more seconds.",
+            remedy="Scan the page again, straight and clean, at 200 to 300 dpi; or raise the setting ocr_seconds.",
         )
     if process.returncode:
         raise _build_engine_failed_error("tesseract")
@@ -383,7 +383,7 @@ def _build_engine_failed_error(engine_name: str) -> DocumentError:
     return DocumentError(
         f"{engine_name} failed on a page",
         code="OCR-FAILED",
-        remedy="Print the document to a new PDF and run that one; if others fail too, install the engine again.",
+        remedy="Print the document to a new PDF and run evalkit on it; if other documents fail too, reinstall the OCR engine.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Content of a page as MuPDF draws it: words with places, rules, images.
+"""Content of a page as MuPDF draws it: words with positions, lines, images.
 
 All coordinates are points of the page as it is displayed (after rotation), x to the right, y downwards.
 """
@@ -102,7 +102,7 @@ class PageLine:
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """Everything that is drawn on a page: lines of text, rules, images, shapes."""
+    """Everything that is drawn on a page: text lines, ruling lines, images, shapes."""
 
     width: float
     height: float
@@ -398,7 +398,7 @@ def _compute_quarter_turns(direction: tuple[float, float]) -> int | None:
 
 
 def split_at_wide_gaps(line: PageLine, tokens: tuple[PageToken, ...]) -> list[PageLine]:
-    """Make lines of ``tokens``, which are words of ``line``, split at wide gaps.
+    """Split the words ``tokens`` of a line into several lines at wide gaps.
 
     A gap is wide if it is wider than gaps in a line of prose.
     """

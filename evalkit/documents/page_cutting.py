@@ -1,4 +1,4 @@
-"""Cut some pages out of a file, so that nothing else of the file goes with them.
+"""Extraction of pages from a file, without any other content of the file.
 
 A page that is copied from PDF to PDF takes along what it shares with other pages: whole scans of which it shows a part,
 text outside its edges, fonts, form fields, bookmarks, older versions. Pages are therefore drawn anew, as a viewer shows
@@ -38,7 +38,7 @@ endcmap CMapName currentdict /CMap defineresource pop end end"""
 
 
 def cut_pages(pdf: Path | bytes, pages: Iterable[Page]) -> bytes:
-    """Return a PDF with these pages of a file, and nothing else of it.
+    """Return a PDF that contains these pages of a file and nothing else.
 
     ``pdf`` is the file, or its content; ``pages`` are what was read of it. A page that cannot be drawn is replaced by a
     note. Equal pages give equal bytes. DocumentError if the file cannot be opened.

@@ -31,17 +31,17 @@ class MisleadingWord(NamedTuple):
 
 
 def take_warnings() -> str:
-    """Return MuPDF's warnings since the last call, one a line, and forget them."""
+    """Return and clear MuPDF's warnings since the last call, one per line."""
     return str(load_pymupdf().TOOLS.mupdf_warnings())
 
 
 def find_losses(warnings: str) -> tuple[str, ...]:
-    """Return what is lost by MuPDF's warnings, in sentences for a clinician."""
+    """Describe for a clinician which content is lost, according to MuPDF's warnings."""
     return tuple(text for text, pattern in _load_loss_patterns() if pattern.search(warnings)) if warnings else ()
 
 
 def find_removed_content(document: Any, page_xref: int) -> tuple[str, ...]:
-    """Return a sentence if a page declares content that is null; else nothing.
+    """Return a sentence if a page's content was removed from the file.
 
     ``document`` is a ``pymupdf.Document``, ``page_xref`` the page's object number.
     """
@@ -84,7 +84,7 @@ def build_damage_issues(pages: Sequence[Page], location: str = "document", **iss
 
 
 def find_misleading_words(page: Page) -> Iterator[MisleadingWord]:
-    """Find the words in which a page's picture differs from its misleading text, in reading order.
+    """Find words that a page's image shows differently from its misleading text.
 
     Words that only one of the two has are left out: OCR loses words and splits them.
     """

@@ -1,4 +1,4 @@
-"""Page pictures for a language model that sees: which pages, why, how large.
+"""Page images for a language model: which pages, why, and how large.
 
 A picture costs tokens, so only those pages are shown whose text may lack something that a person sees: pages that were
 not read or read poorly, pages with tick boxes or stamps, and recognised pages with tables.
@@ -88,7 +88,7 @@ def render_page_images(
 def choose_and_render_page_images(
     pdf: Path | bytes, bundle: DocumentBundle, max_images: int, max_pixels: int
 ) -> tuple[PageImage, ...]:
-    """Render, in order, the pages whose picture tells a model more than their text.
+    """Render the pages whose image tells a model more than their text, in order.
 
     Of more than ``max_images`` pages, those with the most useful reasons; then the first. Errors as
     ``render_page_images``.
@@ -105,7 +105,7 @@ def choose_and_render_page_images(
 def find_picture_reasons(
     opened_pdf: OpenedPdf, path_for_errors: Path, bundle: DocumentBundle
 ) -> dict[int, tuple[PictureReason, ...]]:
-    """Return the reasons to show pages, by page number; without pages that have none.
+    """Map page numbers to the reasons for showing a model the page's image.
 
     Pages that cannot be drawn are left out.
     """

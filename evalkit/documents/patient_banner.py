@@ -1,4 +1,4 @@
-"""One line about each page's patient, with a comparison to the pages before."""
+"""One line about each page's patient, compared with earlier pages."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

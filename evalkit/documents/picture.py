@@ -31,7 +31,7 @@ _ORIENTATION_TAG = 274
 
 
 def open_picture(content: bytes, name: str) -> Image.Image:
-    """Open a TIFF, JPEG or PNG without unpacking it; ``name`` is for errors.
+    """Open a TIFF, JPEG or PNG without decoding it; ``name`` is for errors.
 
     DocumentError: READER-DAMAGED, READER-TOO-LARGE.
     """
@@ -52,7 +52,7 @@ def check_pixel_count(picture: Image.Image, name: str) -> None:
 
 
 def unpack_picture(picture: Image.Image) -> bool:
-    """Unpack a picture's pixels; return False if some are lost. OSError if all are.
+    """Decode a picture; return False if pixels are lost. OSError if all are lost.
 
     Lost rows at the end become white.
     """
@@ -66,7 +66,7 @@ def unpack_picture(picture: Image.Image) -> bool:
             ImageFile.LOAD_TRUNCATED_IMAGES = False
         low, high = picture.convert("L").getextrema()
         if low == high:
-            raise OSError("no pixels") from None
+            raise OSError("the picture has no pixels") from None
         last_row = (picture.convert("L").getbbox() or picture.getbbox() or (0, 0, 0, 0))[3]
         if picture.mode in ("1", "L", "RGB"):
             picture.paste("white", (0, last_row, *picture.size))

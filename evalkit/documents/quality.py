@@ -106,12 +106,12 @@ def compute_mean_confidence(words: Sequence[OcrWord]) -> float:
 
 
 def measure_recognised_text(words: Sequence[OcrWord]) -> int:
-    """Return the letters of plausible words, each times its confidence (0..100)."""
+    """Sum the lengths of plausible words, weighted by confidence (0..100)."""
     return sum(word.confidence * len(word.text) for word in words if is_plausible_token(word.text))
 
 
 def is_plausible_token(token: str) -> bool:
-    """Return True if a token has the form of a word, number or code, not of dirt.
+    """Return True if a token looks like a word, number or code, not like noise.
 
     >>> [is_plausible_token(token) for token in ("carcinoma,", "(HER2)", "3.2x1.5", "c.68_69delAG", "wWlkjJ", "|~", "hsqrtzkw")]
     [True, True, True, True, False, False, False]

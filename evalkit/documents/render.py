@@ -40,7 +40,7 @@ def render_page(pdf: Path | bytes, page_num: int, max_dpi: int = 110) -> Image.I
 
 
 def open_pdf_to_render(pdf: Path | bytes) -> tuple[OpenedPdf, Path]:
-    """Open a PDF, a file or its content; also return its path for errors."""
+    """Open a PDF from its path or content; also return a path for error messages."""
     content, path = (pdf, _CONVERTED_PATH) if isinstance(pdf, bytes) else (read_source_file(pdf), pdf)
     return open_pdf(content, str(path)), path
 
@@ -150,7 +150,7 @@ class PdfPageRenderer:
         return self._render_webp(page_num, _PREVIEW_DPI, quality=50)
 
     def render_cut_out(self, word_box: PageBox) -> bytes:
-        """Return a word with some of its line as PNG, in the resolution of full size.
+        """Return a word with its surroundings as PNG, in full-size resolution.
 
         Errors as ``render_full_size``.
         """

@@ -1,4 +1,4 @@
-"""Cells of ruled tables, found from the lines on a page. Pure geometry in points.
+"""Cells of tables, found from the ruling lines on a page (geometry in points).
 
 PyMuPDF's ``find_tables`` is not used: it takes 70 to 300 ms a page, rewrites rotated pages, and extracts the cells'
 text again, without the words' places, which we need.
@@ -75,7 +75,7 @@ class TableGrid:
 
 
 def find_grids(horizontal_rules: Iterable[RulingLine], vertical_rules: Iterable[RulingLine]) -> list[TableGrid]:
-    """Find the tables that lines on a page form, from the top down.
+    """Find the tables that ruling lines on a page form, from top to bottom.
 
     Empty also if the page has so many lines that it shows a drawing.
     """

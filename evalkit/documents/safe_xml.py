@@ -1,4 +1,4 @@
-"""XML from outside: no entities, no network, and as far as it is whole."""
+"""Parsing of untrusted XML: no entities, no network, damaged parts skipped."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ _XML_DECLARATION = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.-]{1
 
 
 def decode_xml(content: bytes) -> str:
-    """Decode XML by its mark or its declaration, which is left out of the text."""
+    """Decode XML by byte order mark or declaration, and remove the declaration."""
     declaration = _XML_DECLARATION.match(content.lstrip()[:300])
     text = decode_text(content, (declaration[1] or b"utf-8").decode() if declaration else "")
     return re.sub(r"^\s*<\?xml.*?\?>", "", text, flags=re.DOTALL)
@@ -29,7 +29,7 @@ def parse_xml(content: bytes, name: str) -> tuple[Any, bool]:
     text = decode_xml(content)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise DocumentError(
-            f"{name} contains declarations that may unpack to huge texts or fetch files",
+            f"{name} contains XML declarations that could expand to huge texts or load other files",
             code="READER-UNSAFE",
             remedy="Ask the sender for the document as PDF; clinical documents need no such declarations.",
         )

@@ -1,4 +1,4 @@
-"""OCR of a file's scanned pages, laid out like printed pages.
+"""OCR of a file's scanned pages, with the same layout steps as printed pages.
 
 Copiers and scanning programs write the text that they recognised invisibly over the picture (an OCR layer). A person
 sees only the picture; so the picture is recognised again here, and the OCR layer is stored as hidden text.
@@ -80,7 +80,7 @@ class PageOcrSettings:
 
     @cached_property
     def second_reader(self) -> SecondReader | None:
-        """Engine that reads numbers again, if there is another one than ``engine``."""
+        """Engine that reads numbers again; None unless another engine is installed."""
         return find_second_reader(self.engine.name_and_version)
 
     @property
@@ -110,7 +110,7 @@ class FileOcr:
         self._warnings_by_page: dict[int, str] = {}
 
     def note_ocr_need_and_hide_layer(self, page_num: int, content: PageContent) -> PageContent:
-        """Note if a page (from 1) needs OCR; return its content with hidden OCR layer.
+        """Record whether a page needs OCR; return its content with the OCR layer hidden.
 
         The layer is hidden because a person does not see it, and its author could write anything into it for a model to
         read.
@@ -122,7 +122,7 @@ class FileOcr:
         return content.copy_with_ocr_layer_hidden if content.ocr_layer else content
 
     def add_recognised_text(self, pages: Sequence[Page]) -> tuple[Page, ...]:
-        """Return the pages, with recognised text added to those that need OCR.
+        """Return the pages; pages that need OCR get the recognised text.
 
         These are pages with status IMAGE and pages noted by ``note_ocr_need_and_hide_layer``.
         """
@@ -255,7 +255,7 @@ class FileOcr:
             return error
         if reading is None and self._warnings_by_page[page_num]:  # MuPDF draws a broken image as nothing
             return DocumentError(
-                "a picture on the page is broken", code="OCR-IMAGE", remedy="Scan or export the document again."
+                "an image on the page is damaged", code="OCR-IMAGE", remedy="Scan or export the document again."
             )
         return RecognisedPage.from_ocr_result(reading, page_rect.width, page_rect.height) if reading else None
 
@@ -433,7 +433,7 @@ class RecognisedPage:
         return displayed_blocks, tuple(self.token_confidences[token] for token in tokens), doubts
 
     def drop_words_of_page_text(self, page_text: str, page_words: Sequence[WordPosition]) -> RecognisedPage:
-        """Return a copy without the recognised words that the page's own text has."""
+        """Return a copy without recognised words that the page's own text contains."""
         placed_words = [
             (page_text[start:end], x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000)
             for start, end, x0, y0, x1, y1 in page_words
@@ -462,7 +462,7 @@ class RecognisedPage:
         )
 
     def has_enough_words(self, min_confidence: int) -> bool:
-        """Return True if enough words with ``min_confidence`` were read to be real text.
+        """Return True if enough words have ``min_confidence`` to be real text.
 
         That is more words than engines see in logos and photographs.
         """
@@ -474,7 +474,7 @@ class RecognisedPage:
         return word_count >= _MIN_TEXT_WORDS
 
     def has_new_words(self, page_text: str) -> bool:
-        """Return True if the picture has more than a few words that ``page_text`` lacks.
+        """Return True if the image shows more than a few words missing in ``page_text``.
 
         A few are ignored, because engines see words in logos and drawings.
         """

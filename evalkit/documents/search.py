@@ -59,7 +59,7 @@ def find_boxes_of_text_span(page: Page, start: int, end: int) -> tuple[PageBox, 
 
 
 class DoubtfulWord(NamedTuple):
-    """A word of a scanned page whose reading is in doubt."""
+    """A word of a scanned page that OCR read with low certainty."""
 
     reading: str
     """The word as ``Page.text`` has it."""

@@ -52,7 +52,7 @@ class SecondReader(Protocol):
 def read_words_again(
     words: Sequence[OcrWord], image: Image.Image, reader: SecondReader | None
 ) -> tuple[list[OcrWord], dict[int, str]]:
-    """Let a second engine read the words that matter, and return the words and doubts.
+    """Read numbers, codes and units with a second engine; return words and doubts.
 
     ``image`` is the picture (mode L) in whose pixels the words' boxes are. A word that both engines read alike gets a
     high confidence. Where they differ, a number gets the second reading unless the first engine was sure. The doubts

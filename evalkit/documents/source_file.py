@@ -32,13 +32,13 @@ def read_source_file(path: Path) -> bytes:
         raise DocumentError(
             f"the mail {path.parent.name} has no attachment {path.name}",
             code="READER-UNREADABLE",
-            remedy="Check that the mail is complete, then run it again.",
+            remedy="Check that the mail is complete, then run the mail again.",
         )
     return content
 
 
 def read_mail(path: Path) -> Mail:
-    """Read and take apart the mail at ``path``, a file or an attachment.
+    """Read and parse the mail at ``path``, which is a file or an attachment.
 
     Errors as ``read_source_file``, and as ``parse_mail``.
     """
@@ -51,7 +51,7 @@ def _read_mail(path: Path, _modified_ns: int, _size: int) -> Mail:
 
 
 def find_mail_path(path: Path) -> Path | None:
-    """Return the mail on the disk that ``path`` is attached to; None for a file."""
+    """Return the mail file that contains the attachment ``path``; None for a file."""
     # Path.is_file raises for a folder that may not be searched; the reason is named when the file is opened.
     return next((parent for parent in path.parents if os.path.isfile(parent)), None)  # noqa: PTH113 - as above
 

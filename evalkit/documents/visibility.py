@@ -1,4 +1,4 @@
-"""Visibility of words: what is painted over them, and what the picture shows.
+"""Visibility of words: objects painted over them, and the rendered page.
 
 Nearly all words are dark print on white paper with nothing painted near them. Only if a page has other words is its
 picture drawn, which costs more than reading all of its words.
@@ -80,7 +80,7 @@ class Occluder(NamedTuple):
 
 
 class PageVisibilityInspector:
-    """Everything that MuPDF tells about the visibility of a page's words."""
+    """All information from MuPDF about the visibility of a page's words."""
 
     def __init__(self, page: Any) -> None:
         """Inspect a ``pymupdf.Page``; MuPDF's exceptions for a broken page are not caught."""
@@ -103,7 +103,7 @@ class PageVisibilityInspector:
 
     @property
     def words(self) -> list[tuple[float, float, float, float, str, int, int, int]]:
-        """Words of the page, also those outside its edges.
+        """Words of the page, including words outside the page's edges.
 
         Each is x0, y0, x1, y1, text, number of its block, of its line in the block, and of the word in the line.
         """
@@ -135,7 +135,7 @@ class PageVisibilityInspector:
 
     @property
     def has_misleading_font(self) -> bool:
-        """True if the page's text has characters that a font falsely gives to glyphs."""
+        """True if a font on the page shows other characters than the page's text has."""
         misleading_characters = {
             character
             for font_xref, extension, kind, *_ in self._fonts
@@ -152,7 +152,7 @@ class PageVisibilityInspector:
         return [self._clip_to_page(area) for area in self._recorder.image_areas]
 
     def is_centre_painted_over(self, box: Rect) -> bool:
-        """Return True if something was painted over words at the middle of ``box``.
+        """Return True if something was painted over the middle of ``box``.
 
         Counted are an image, and an area with later words on it.
         """
@@ -295,7 +295,7 @@ class PageVisibilityInspector:
 
     @property
     def is_single_colour(self) -> bool:
-        """True if the page's picture has one colour; False also without a picture."""
+        """True if the page is rendered in one colour; False if it cannot be rendered."""
         ranges = self._measure_ranges(self._picture, (0, 0, self.width, self.height))
         return bool(ranges) and all(lowest == highest for lowest, highest in ranges)
 
@@ -323,7 +323,7 @@ class PageVisibilityInspector:
 
 
 def is_dark_and_opaque(span: dict[str, Any]) -> bool:
-    """Return True if MuPDF's span of text is dark and opaque, so visible on white."""
+    """Return True if a MuPDF text span is dark and opaque, so visible on white."""
     return not span["color"] & _BRIGHT_BITS and span["alpha"] >= _HALF_OPAQUE and bool(span["char_flags"] & FILLED_FLAG)
 
 

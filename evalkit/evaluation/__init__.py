@@ -1,4 +1,4 @@
-"""Evaluation: ground truth as tables and exports, and the quality figures."""
+"""Evaluation: ground truth as tables and exports, and quality metrics."""
 
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth_table import load_ground_truth

@@ -58,7 +58,7 @@ def compare(
     truth: Path | str | None = None,
     settings: Settings | None = None,
 ) -> RunComparison:
-    """Compare two runs over the same documents: what changed, and which was right.
+    """Compare two runs over the same documents: what changed, and which is right.
 
     ``a`` and ``b`` are names of runs of ``output`` (None means the folder of the settings), or output folders; a name goes
     before a folder of that name. ``truth`` is as for :func:`report`. UsageError if a folder has no results.

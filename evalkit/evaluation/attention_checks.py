@@ -1,4 +1,4 @@
-"""Attention checks: show planted faults to experts, count how often they notice.
+"""Attention checks: show planted faults to experts and count those noticed.
 
 Only planted faults measure this: if an expert validates an ordinary wrong answer, nobody learns that it was wrong.
 """

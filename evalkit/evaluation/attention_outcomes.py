@@ -49,7 +49,7 @@ class AttentionCheckOutcome:
 
     @property
     def is_wrongly_validated(self) -> bool:
-        """True if the wrong answer was validated and no colleague was asked."""
+        """True if the faulty answer was validated and no colleague was asked."""
         return self.outcome == "validated" and not self.is_colleague_asked
 
 

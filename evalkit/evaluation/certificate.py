@@ -1,4 +1,4 @@
-"""Certificates: upper bounds of the error rate among accepted documents.
+"""Certificates: proven upper bounds of the error rate of accepted documents.
 
 The bounds hold at every look. A certificate is about the documents of one stratum, or of all strata, that were accepted
 in one period. Its statement may be read after every audit: with probability ``confidence``, the bound is right at all
@@ -67,7 +67,7 @@ _MAX_MISSING_DEVIATIONS, _MAX_MISSING_DRAWS = 4, 4
 
 
 class AuditHistory(NamedTuple):
-    """Accepted documents in order of acceptance, as far as a bound depends on them."""
+    """Accepted documents in order of acceptance, with the facts that a bound needs."""
 
     draw_probabilities: FloatArray
     """Probability (0..1) that the document is drawn for a blind audit."""
@@ -75,16 +75,16 @@ class AuditHistory(NamedTuple):
     """True if the document was drawn and its audit found it wrong, or counts as if it had."""
 
     def leave_out(self, is_unanswered: npt.NDArray[np.bool_]) -> AuditHistory:
-        """Return the history in which unanswered audits count as right."""
+        """Return a copy in which audits without an answer count as right."""
         return self._replace(is_counted_wrong=self.is_counted_wrong & ~is_unanswered)
 
     def take_first(self, document_count: int) -> AuditHistory:
-        """Return the history of the first documents only."""
+        """Return a copy with the first documents only."""
         return AuditHistory(self.draw_probabilities[:document_count], self.is_counted_wrong[:document_count])
 
 
 class BettingProcess:
-    """Wealth of the players who bet on the documents of an audit history."""
+    """Statistical test by betting: wealth of bets on the audited documents."""
 
     def __init__(self, history: AuditHistory, noticed_share: float) -> None:
         probabilities = np.asarray(history.draw_probabilities, dtype=float)
@@ -100,7 +100,7 @@ class BettingProcess:
         self._log_wealth_without_gains = losses + np.log(_BET_WEIGHTS[:, None] * _STAKE_WEIGHTS)
 
     def compute_log_wealth(self, error_rate: float) -> float:
-        """Return the log of the wealth if the mean error probability were ``error_rate``.
+        """Return the log of the wealth under the hypothesis of ``error_rate``.
 
         ``error_rate``: 0..1.
         """
@@ -116,7 +116,7 @@ class BettingProcess:
         return self.compute_log_wealth(error_rate) >= -math.log1p(-confidence)
 
     def compute_error_bound(self, confidence: float) -> float:
-        """Return the upper bound (0..1) of the mean error probability at every look.
+        """Return an upper bound (0..1) of the mean error rate, valid at any time.
 
         >>> audits = AuditHistory(np.full(8000, 0.05), np.arange(8000) < 1)
         >>> round(BettingProcess(audits, noticed_share=1.0).compute_error_bound(0.95), 4)
@@ -130,7 +130,7 @@ class BettingProcess:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Proof by blind audits about the accepted documents of one stratum."""
+    """Proof, from blind audits, of an error bound for one stratum of documents."""
 
     stratum: str
     """Name of the stratum; empty for all documents of the newest versions."""
@@ -165,7 +165,7 @@ class Certificate:
 
     @property
     def is_in_force(self) -> bool:
-        """True if the statement may be relied on.
+        """True if the certificate is valid now.
 
         It must be proven, by experts' answers to random draws only.
         """
@@ -173,7 +173,7 @@ class Certificate:
 
     @property
     def statement(self) -> str:
-        """Say in one or two sentences what is proven, or what is missing."""
+        """Describe in one or two sentences what is proven, or what is missing."""
         rate, sure = _format_percent(self.max_error_rate), _format_percent(self.confidence)
         audits = f"{self.wrong_count} of {self.audit_count} blind audits found a wrong type"
         if self.unanswered_count:
@@ -211,7 +211,7 @@ def _format_percent(share: float) -> str:
 
 
 def measure_noticed_share(study: Study) -> float:
-    """Estimate from attention checks the share (0..1) of wrong types experts notice.
+    """Estimate the share (0..1) of wrong types that experts notice.
 
     Checks of types count, added to a prior of 19 noticed among 20.
     """
@@ -225,7 +225,7 @@ def measure_noticed_share(study: Study) -> float:
 
 
 def judge_audit(document: DocumentRecord) -> AuditAnswer:
-    """Return what the blind audit of an accepted document says about its type.
+    """Judge from a blind audit whether an accepted document's type is right.
 
     Only an answer that was given before the program's was shown counts, or a file of labels.
     """
@@ -242,7 +242,7 @@ def judge_audit(document: DocumentRecord) -> AuditAnswer:
 
 
 def open_answers_for_purge(output_folder: OutputFolder) -> Callable[[str], PurgedAnswer | None]:
-    """Return a function that says what a purge keeps of a document's answer.
+    """Return a function that extracts what a purge keeps of a document's answer.
 
     The folder is read at the first call, when an interrupted purge has been finished.
     """
@@ -271,7 +271,7 @@ def open_answers_for_purge(output_folder: OutputFolder) -> Callable[[str], Purge
 
 
 def compute_certificates(study: Study, settings: CertificateSettings | None = None) -> list[Certificate]:
-    """Compute the certificate of all documents, then that of each stratum by name.
+    """Compute the certificate of all documents and of each stratum, by name.
 
     Only documents of the newest run's models, versions and readers count: another version is another stratum. After a
     brake, only documents decided since then count. A run that decided reviewed documents again does not count, but the
@@ -321,7 +321,7 @@ def compute_certificates(study: Study, settings: CertificateSettings | None = No
 
 
 def is_answered_before_decision(document: DocumentRecord) -> bool:
-    """Return True if, in a repeated run, experts answered before the program decided.
+    """Return True if experts answered before a repeated run decided.
 
     The program may have learned from the answer. No document of such a run counts: those that were not drawn would
     otherwise stand for all.
@@ -365,7 +365,7 @@ def _is_brake_of(event: LoggedEvent, stratum: StratumKey | None) -> bool:
 
 
 def parse_time(text: str) -> datetime:
-    """Parse a stored time (ISO 8601; UTC unless it says otherwise); empty is long ago."""
+    """Parse a stored time (ISO 8601, UTC by default); empty is the distant past."""
     time = datetime.fromisoformat(text or "0001-01-01")
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
@@ -435,7 +435,7 @@ def find_proven_count(
     max_error_rate: float,
     confidence: float,
 ) -> int | None:
-    """Find how many first documents a certificate may cover; None without proof.
+    """Find how many of the first documents a certificate may cover; None if none.
 
     All documents, or those before the first unanswered audit of a day that is not too long ago. ``days`` are the times
     of acceptance. There is no proof either way if the known errors of all documents, with unanswered audits taken for
@@ -458,7 +458,7 @@ def find_proven_count(
 def count_more_audits_needed(
     history: AuditHistory, document_limit: int, noticed_share: float, max_error_rate: float, confidence: float
 ) -> int | None:
-    """Count the further audits, all right, with which ``max_error_rate`` is proven.
+    """Count the further error-free audits that prove ``max_error_rate``.
 
     Further documents are drawn with the mean probability of the newest hundred. None if the audits of
     ``document_limit`` further documents do not suffice.
@@ -480,7 +480,7 @@ def count_more_audits_needed(
 def record_certificate_changes(
     output_folder: OutputFolder, study: Study, now: str, settings: CertificateSettings | None = None
 ) -> list[LoggedEvent]:
-    """Log certificates that came into force or that no longer hold; return the events.
+    """Log certificates that became valid or invalid; return the events.
 
     The caller holds the run lock. ``now`` is ISO 8601 in UTC.
     """

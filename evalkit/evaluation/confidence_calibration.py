@@ -1,4 +1,4 @@
-"""Calibration of confidences: how often answers of a stated confidence are right.
+"""Calibration of confidences: is 90 % confidence right in 90 % of cases?
 
 Computed by pure functions of parallel lists with one entry per document: the confidence or another score (higher means
 more confident), and whether the answer was right.
@@ -68,10 +68,12 @@ def compute_expected_calibration_error(
     correct: Sequence[bool],
     weights: Sequence[float] | None = None,
     bin_count: int = 10,
+    is_equal_mass: bool = False,
 ) -> float:
     """Compute the expected calibration error: mean |confidence - accuracy| over bins.
 
-    0 to 1, bins of equal widths, each weighted by its documents; NaN without documents. Source: Naeini, Cooper and Hauskrecht, AAAI 2015.
+    0 to 1, each bin weighted by its documents; with ``is_equal_mass``, bins have about as many documents each instead
+    of equal widths; NaN without documents. Source: Naeini, Cooper and Hauskrecht, AAAI 2015.
 
     >>> compute_expected_calibration_error([0.75, 0.75, 0.25], [True, True, False], bin_count=2)
     0.25
@@ -81,7 +83,10 @@ def compute_expected_calibration_error(
     )
     if not len(confidence_array):
         return float("nan")
-    bin_indices = np.searchsorted(np.linspace(0.0, 1.0, bin_count + 1)[1:-1], confidence_array)
+    inner_edges = np.linspace(0.0, 1.0, bin_count + 1)[1:-1]
+    if is_equal_mass:
+        inner_edges = np.quantile(confidence_array, inner_edges)
+    bin_indices = np.searchsorted(inner_edges, confidence_array)
     bin_gaps = np.bincount(bin_indices, weights=weight_array * (confidence_array - correct_array))
     return float(np.abs(bin_gaps).sum() / weight_array.sum())
 
@@ -108,7 +113,7 @@ def compute_brier_score(
 def tabulate_risk_coverage(
     scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None = None
 ) -> pd.DataFrame:
-    """Tabulate coverage and error rate if accepting at or above each score.
+    """Tabulate coverage and error rate for each score as acceptance limit.
 
     Rows are sorted by score, highest first.
 
@@ -150,7 +155,7 @@ def _convert_to_arrays(
     if not len(score_array) == len(correct_array) == len(weight_array):
         raise ValueError(
             f"{len(score_array)} scores, {len(correct_array)} outcomes and {len(weight_array)} weights: "
-            "pass one of each per document"
+            "pass one score, one outcome and one weight for each document"
         )
     if np.isnan(score_array).any():
         raise ValueError("scores contains NaN: leave out documents without a score, and report how many were left out")

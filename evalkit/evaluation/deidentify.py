@@ -1,4 +1,4 @@
-"""De-identify texts by patterns: names, dates, numbers and places. No guarantee.
+"""De-identification of texts by patterns: names, dates, numbers, places.
 
 The patterns and words are in ``identifiers.toml``. Three steps: (1) Mask values behind labels ("Patient: …", "MRN …")
 and forms that need no label (dates, telephone numbers, e-mail addresses, "Dr. …", "…, MD"). (2) Mask each name or
@@ -72,7 +72,7 @@ _TERM_SUFFIX_PATTERN = re.compile(r"\w{3,}(?:tions?|logy|graphy|scopy|ectomy|ica
 
 @dataclass(frozen=True)
 class KnownIdentifiers:
-    """Names and numbers known to identify somebody, masked wherever they appear."""
+    """Names and numbers known to identify a person, masked wherever they occur."""
 
     names: frozenset[str] = frozenset()
     """Full names, as written in the document."""
@@ -258,7 +258,7 @@ _MAX_NAME_GAP = 3
 
 @dataclass(frozen=True)
 class NamedDocument:
-    """The names under which notes may mention a document of the output folder."""
+    """The names by which notes may mention a document of the output folder."""
 
     doc_id: str
     filename: str
@@ -299,7 +299,7 @@ class _NameForm:
 
 
 class PseudonymMap:
-    """Pseudonyms of an output folder's documents and reviewers; replaces their names.
+    """Pseudonyms for an output folder's documents and reviewers.
 
     Names are found in any letter case, with any separators between their words, and with or without the extension
     ``.pdf``. A name that consists of ordinary words only is found only if written exactly the same.
@@ -478,7 +478,7 @@ def _redact_json(json_value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def measure_missed_planted_identifiers(seed: int, count_per_kind: int) -> pd.DataFrame:
-    """Plant invented identifiers into sentences and count those that survive masking.
+    """Insert invented identifiers into sentences and count those not masked.
 
     Columns: ``kind``; ``planted`` (``count_per_kind``); ``missed``: identifiers of which at least one word or number is
     left after masking; ``share``: missed / planted; ``high``, the upper end of the share's exact 95 % interval (Clopper
@@ -551,7 +551,7 @@ def _is_any_word_left_after_masking(pages: list[str], identifier: str) -> bool:
 
 
 def measure_masked_medical_terms(texts: Iterable[str], folder_words: frozenset[str] = frozenset()) -> pd.DataFrame:
-    """Count the medical terms in documents that masking removes needlessly, by kind.
+    """Count the medical terms that are masked needlessly, by kind.
 
     Each text is one document; ``folder_words`` are masked as well (``PseudonymMap.folder_words``). Columns: ``kind``;
     ``words``: number of medical terms found; ``masked``: how many of them were masked; ``share``: masked / words, null

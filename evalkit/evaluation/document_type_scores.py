@@ -56,7 +56,7 @@ class TypeScores:
 
 
 def score_document_types(study: Study) -> tuple[dict[str, tuple[Estimate, float]], list[TypeScores], pd.DataFrame]:
-    """Score the program's document types against the types that experts vouched for.
+    """Score the program's document types against types that experts confirmed.
 
     Returns the measures over all types by name, each with its unweighted value for the reviewed documents (NaN without
     any); the scores of each type; and the number of reviewed documents by true type (rows) and the program's (columns).
@@ -181,7 +181,7 @@ class PresenceMetrics:
 
 
 def measure_type_presence(study: Study) -> PresenceMetrics:
-    """Compare the agent's present types and mixtures with vouched ones."""
+    """Compare the agent's present types and mixtures with confirmed ones."""
     measured_labels = [
         (document.truth.labels, document.agent_labels, document.sampling_weight)
         for document in study.reviewed_documents

@@ -1,4 +1,4 @@
-"""The dossier for an AI committee: one HTML file with all numbers and their basis.
+"""The dossier for an AI committee: one HTML file with all numbers and sources.
 
 The file contains the digests of all record files. With them every number can be computed again from the folder as it was,
 and each change of the file or of a record can be named.
@@ -85,11 +85,11 @@ _LEARNING_TEXT = (
     "What the program learned from this site's reviews. A newly learned model replaces the one in force only by an analyst's "
     "command, after it was compared with it on later documents. Without such an event, the model is the one that was delivered."
 )
-_REMEDY = "Compare it with the paper copy or with the file that was handed over, or make a new dossier."
+_REMEDY = "Compare the dossier with its paper copy or with the file that was handed over, or write a new dossier."
 
 
 class DossierBasis(StrictRecord):
-    """Basis of a dossier: enough to make it again from the same records."""
+    """The records of a dossier, from which it can be computed again."""
 
     schema_version: int = SCHEMA_VERSION
     made_at: str
@@ -133,7 +133,7 @@ def write_dossier(
     report = build_dossier(PastOutputFolder(output_folder, digests, hasher), basis)
     basis = basis.model_copy(update={"sections": convert_report_to_json(report)["sections"]})
     html = render_dossier(report, basis)
-    write_private_file(html, html_path, error_code="DOSSIER", remedy="Give another file with --to.")
+    write_private_file(html, html_path, error_code="DOSSIER", remedy="Name another output file with --to.")
     with hold_case_write_lock(output_folder):
         append_event(
             output_folder,
@@ -150,11 +150,12 @@ def _read_program_versions() -> dict[str, str]:
 
 def _describe_settings(settings: Settings) -> dict[str, str]:
     values = settings.model_dump(mode="json", include={*_SHOWN_SETTINGS, "models"})
-    rows: dict[str, str] = {}
-    for name, value in values.items():
-        parts = value if isinstance(value, dict) else {"": value}
-        rows |= {f"{name} {part}".strip(): format_cell(parts[part]) for part in parts if parts[part] is not None}
-    return rows
+    return {
+        f"{name} {part_name}".strip(): format_cell(part)
+        for name, value in values.items()
+        for part_name, part in (value if isinstance(value, dict) else {"": value}).items()
+        if part is not None
+    }
 
 
 def render_dossier(report: EvaluationReport, basis: DossierBasis) -> str:
@@ -174,8 +175,7 @@ def _compute_seal(html: str, present_seal: str) -> str:
 
 
 def _read_seal(html: str) -> str:
-    match = _SEAL_PATTERN.search(html)
-    return match[1] if match else ""
+    return match[1] if (match := _SEAL_PATTERN.search(html)) else ""
 
 
 # ------------------------------------------------------------------------------------------------------ checking
@@ -192,7 +192,7 @@ class DossierVerification:
 
 
 def verify_dossier(output_folder: OutputFolder, html_path: Path, *, fault_count: int) -> DossierVerification:
-    """Compute a dossier again from the records as they were, and compare both.
+    """Compute a dossier again from the earlier state of its records, and compare.
 
     ``fault_count`` is the number of faults that ``verify_integrity`` finds now. UsageError if the file cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Brakes: strata with a rising audited error rate send everything to audit.
+"""Brakes: if a stratum's audited error rate rises, all its documents are audited.
 
 They do so until they are certified again. ``pipeline/drift`` has the detector; this module applies it to a study and
 records what follows in the event log. Nothing but wrong answers brake a stratum, so that documents that look unusual
@@ -38,7 +38,7 @@ from evalkit.store import OutputFolder, hash_canonical_json
 
 @dataclass(frozen=True)
 class StratumDrift:
-    """Evidence from the audits of one stratum about its error rate over time."""
+    """Evidence from audits about a stratum's error rate over time."""
 
     stratum: str
     """Main type and source folder of the documents."""
@@ -56,7 +56,7 @@ class StratumDrift:
 
     @property
     def level(self) -> float:
-        """The detector's highest value, as a share of the limit; 0 without a wrong answer."""
+        """The detector's highest value, as a share of its limit; 0 without errors."""
         return max((evidence.level for evidence in self.evidence), default=0.0)
 
 
@@ -141,7 +141,7 @@ def _compute_drift(
 def record_brake_changes(
     output_folder: OutputFolder, study: Study, now: str, settings: CertificateSettings | None = None
 ) -> Study:
-    """Log new brakes and releases of recertified strata; return the study with them.
+    """Log new brakes, and the end of brakes on recertified strata.
 
     A stratum is released when a certificate covers the documents that it accepted since the brake. The caller holds the
     run lock. ``now`` is ISO 8601 in UTC.
@@ -177,18 +177,19 @@ def _find_releasing_certificate(stratum: str, certificates: Sequence[Certificate
 def release_stratum(
     output_folder: OutputFolder, events: Sequence[LoggedEvent], stratum: str, *, reason: str, released_by: str, now: str
 ) -> LoggedEvent:
-    """Log that an analyst releases a braked stratum; the caller holds the run lock.
+    """Log that an analyst ends the brake on a stratum; the caller holds the run lock.
 
     UsageError if the stratum is not braked, or if the name or the reason is empty.
     """
     braked = find_brakes_by_stratum(events)
     if stratum not in braked:
         raise UsageError(
-            f"{stratum!r} is not braked" + (f"; braked: {', '.join(map(repr, sorted(braked)))}" if braked else ""),
+            f"the group {stratum!r} has no brake"
+            + (f"; groups with a brake: {', '.join(map(repr, sorted(braked)))}" if braked else ""),
             code="NOT-BRAKED",
-            remedy="Give a stratum as `evalkit run` prints it after `audit release`."
+            remedy="Give the group as `evalkit run` prints it after `audit release`."
             if braked
-            else "There is nothing to release.",
+            else "No group has a brake: nothing has to be released.",
         )
     if not reason.strip() or not released_by.strip():
         raise UsageError(
@@ -201,7 +202,7 @@ def release_stratum(
 
 
 def describe_brake(brake: LoggedEvent) -> str:
-    """Say in one sentence which stratum is braked, and why."""
+    """Describe in one sentence which stratum has a brake, and why."""
     facts = brake.facts
     since = datetime.fromisoformat(str(facts["since"]))
     return (
@@ -211,5 +212,5 @@ def describe_brake(brake: LoggedEvent) -> str:
 
 
 def describe_release(release: LoggedEvent) -> str:
-    """Say in one sentence which stratum was released, by whom and why."""
+    """Describe in one sentence whose brake was ended, by whom and why."""
     return f"Released by {release.recorded_by}: {describe_documents(release.stratum)}. {release.facts['reason']}"

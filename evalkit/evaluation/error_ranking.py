@@ -1,4 +1,4 @@
-"""Quality of the page risks as a ranking: how many checked pages find the errors.
+"""Quality of the page risks as a ranking: errors found per checked page.
 
 If documents and pages are sorted by their risk (``page_risks``), wrong ones should come first. This is only measured:
 no decision depends on the ranking.
@@ -36,7 +36,7 @@ class RankedDocument(NamedTuple):
 
 
 class CaughtErrors(NamedTuple):
-    """Share of the wrong pages found if only the riskiest pages are checked."""
+    """Share of the errors found if only the riskiest pages are checked."""
 
     page_share: float
     """Share (0..1) of all pages that is checked, riskiest first."""
@@ -131,7 +131,7 @@ def compute_auroc(
 
 
 def list_ranked_documents(study: Study) -> list[RankedDocument]:
-    """List page risks and errors of documents whose segments an expert vouched for."""
+    """List page risks and errors of documents whose segments an expert confirmed."""
     return [
         RankedDocument(
             document.risk,

@@ -1,4 +1,4 @@
-"""Choices of a study's documents, and what the explorer shows of them.
+"""Filtering of a study's documents, and the figures that the explorer shows.
 
 A choice is a filter for each of some properties; all must hold. Each part of the screen counts the documents that
 pass all filters but its own, so that the other values of a filter can be seen and chosen.
@@ -60,7 +60,7 @@ class PageDifference(NamedTuple):
 
 
 class StudyExplorer:
-    """The documents of a study, counted anew for each choice of filters."""
+    """The documents of a study, with figures for each combination of filters."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -71,7 +71,7 @@ class StudyExplorer:
         self._positions_by_rule = {rule: positions.unique() for rule, positions in cases.groupby("rule")["position"]}
 
     def select(self, filters: Mapping[str, str], *, ignored: Sequence[str] = ()) -> _BoolArray:
-        """Mark the documents that pass all filters, except those that are ignored."""
+        """Mark the documents that pass all filters except the ignored filters."""
         chosen: _BoolArray = np.ones(len(self.frame), dtype=bool)
         for name, value in filters.items():
             if name in ignored:
@@ -85,12 +85,12 @@ class StudyExplorer:
         return chosen
 
     def list_doc_ids(self, filters: Mapping[str, str], comparison: str) -> list[str]:
-        """List the doc_ids of the chosen documents, those with different answers first."""
+        """List the filtered doc_ids, documents with different answers first."""
         positions = self._sort_errors_first(np.flatnonzero(self.select(filters)), comparison)
         return self.frame["doc_id"].iloc[positions].tolist()
 
     def answer(self, filters: Mapping[str, str], comparison: str, page: int = 0) -> dict[str, Any]:
-        """Count what the screen shows for these filters; ``page`` of the list is from 0."""
+        """Compute what the screen shows for these filters; list pages count from 0."""
         reference, judged = COMPARISONS[comparison]
         matching = np.flatnonzero(self.select(filters))
         last_page = max(len(matching) - 1, 0) // _ROWS_PER_PAGE
@@ -187,7 +187,7 @@ class StudyExplorer:
 
 
 def tabulate_properties(study: Study) -> pd.DataFrame:
-    """Tabulate what documents are chosen by, one row per document.
+    """Tabulate the properties by which documents are filtered, a row each.
 
     Columns: ``doc_id``, ``file``, ``page_count``, ``stated`` (the program's confidence, 0..1), and as text each property
     of ``FILTERS`` but ``rule``; a value that is not known is ``unknown``.

@@ -83,7 +83,7 @@ def export_ground_truth(
         raise StoreError(
             f"{row_count} rows were written, but the export is incomplete: {' '.join(content.problems).removesuffix('.')}",
             code="EXPORT-INCOMPLETE",
-            remedy="Then export again.",
+            remedy="Solve these problems, then export again.",
         )
     return row_count
 
@@ -101,7 +101,7 @@ def _require_usable_options(options: ExportOptions, target: Path | None, file_fo
     if not export_format.is_table and any(unused.values()):
         raise UsageError(
             f"{' and '.join(name for name, is_given in unused.items() if is_given)} cannot be used with format "
-            f"{file_format}, which shows documents as they are",
+            f"{file_format}, which writes documents unchanged and complete",
             code="EXPORT",
             remedy="Leave the option out, or choose another format.",
         )
@@ -120,4 +120,6 @@ def _require_usable_options(options: ExportOptions, target: Path | None, file_fo
             remedy="Give a folder that does not exist yet.",
         )
     if not export_format.is_folder and not target.is_file():
-        raise UsageError(f"{target} exists already and is not a file", code="EXPORT", remedy="Give another file.")
+        raise UsageError(
+            f"{target} exists already and is not a file", code="EXPORT", remedy="Name another file with --to."
+        )

@@ -1,4 +1,4 @@
-"""Monitoring of field extraction over all documents of a folder, as tables.
+"""Monitoring of field extraction over an output folder, as tables.
 
 Source: specification 002, section 8. The figures come from the stored extractions, and from the fields that experts
 checked. Reports and forms without a decision are left out.
@@ -39,7 +39,7 @@ def list_judged_extractions(documents: Iterable[Extractions]) -> list[tuple[Extr
 
 
 def tabulate_shares(judged: Sequence[tuple[Extractions, Extraction]]) -> pd.DataFrame:
-    """Tabulate shares with intervals: threshold met, accepted, and attempts needed."""
+    """Tabulate shares of accepted reports and of attempts, with intervals."""
     extractions = [extraction for _, extraction in judged]
     counts = {
         "met the threshold": sum(extraction.met_threshold for extraction in extractions),
@@ -130,7 +130,7 @@ def _get_seconds(document: Extractions) -> float:
 def compare_fields(
     documents_a: Iterable[Extractions], documents_b: Iterable[Extractions]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Compare the fields of the files that two runs, A and B, have in common.
+    """Compare the fields of files that two runs have in common.
 
     Reports and forms are matched by file, template and pages. Returns two tables: number of reports and forms by decision
     in A (rows) and in B (columns), "none" if not judged or not in that run; and the fields with another status or value.

@@ -147,7 +147,7 @@ class GroundTruthDocument:
 
 @dataclass(frozen=True)
 class FolderGroundTruth:
-    """All classification ground truth of an output folder, and reading problems."""
+    """All classification ground truth of an output folder, and reading errors."""
 
     documents: tuple[GroundTruthDocument, ...]
     """Documents with ground truth, sorted by file name."""
@@ -177,7 +177,7 @@ def load_ground_truth(output: Path | str, level: TableLevel = "document", *, sil
 
 
 def require_choice(option: str, name: str, choices: Collection[str]) -> None:
-    """Raise UsageError, with all names, if the option has no choice of this name."""
+    """Raise UsageError, listing all choices, if the option has no such choice."""
     if name not in choices:
         raise UsageError(
             f"there is no {option} {name:s}", code="EXPORT-CHOICE", remedy=f"Choose from {', '.join(choices)}."
@@ -286,7 +286,7 @@ def _iterate_cases_reviewers_outcomes(
             if isinstance(reviewer, str) and isinstance(outcome, str):
                 yield case_id, reviewer, outcome
             else:
-                collected_problems.append(f"{file_name} is not a valid review record. Restore it from a backup.")
+                collected_problems.append(f"{file_name} is not a valid review record. Restore the file from a backup.")
 
 
 def _iterate_missing_truths(output_folder: OutputFolder, outcome_by_case: Mapping[str, str]) -> Iterator[str]:
@@ -303,7 +303,7 @@ def _read_classification_truth(output_folder: OutputFolder, file_name: str) -> G
     stored_record = output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION)
     if "ground_truth_classification" not in stored_record:
         return None
-    return parse_stored_record(GroundTruth, stored_record, file_name, "Restore it from a backup.")
+    return parse_stored_record(GroundTruth, stored_record, file_name, "Restore the file from a backup.")
 
 
 def _attach_bundle_facts(

@@ -1,4 +1,4 @@
-"""Headline figures over all processed documents, estimated from the reviewed ones.
+"""Main accuracy figures over all documents, estimated from the reviewed ones.
 
 Escalated documents are the difficult ones, and all of them are reviewed; of the accepted documents only audits and
 samples are. So the plain mean over reviewed documents does not describe the pipeline; it is reported too, but labelled
@@ -85,7 +85,7 @@ def score_production_type(document: DocumentRecord) -> float | None:
 
 @dataclass(frozen=True)
 class HeadlineEstimate:
-    """One estimated figure, such as the accuracy of the type, over a population."""
+    """An estimated metric, such as type accuracy, over all documents."""
 
     name: str
     population_description: str
@@ -103,7 +103,7 @@ class HeadlineEstimate:
 
     @property
     def estimate(self) -> Estimate:
-        """Estimated mean over all documents like these.
+        """Estimated mean over all documents of the same kind.
 
         The archive is a sample of what its sources send.
         """
@@ -137,7 +137,7 @@ _HEADLINE_DEFINITIONS: tuple[tuple[str, str, Callable[[DocumentRecord], bool], D
 
 
 def estimate_headlines(study: Study) -> list[HeadlineEstimate]:
-    """Estimate a study's headline figures, except those with an empty population."""
+    """Estimate a study's headline metrics, without metrics of no documents."""
     figures = [
         (name, population_description, [document for document in study.documents if is_included(document)], measure)
         for name, population_description, is_included, measure in _HEADLINE_DEFINITIONS
@@ -188,7 +188,7 @@ def estimate_headline(
 
 
 class AuditsForPrecision(NamedTuple):
-    """Number of audits after which the headline has a given precision."""
+    """Number of audits needed for a given precision of a metric."""
 
     half_width: float
     """Half of the width (0..1) that the 95 % interval shall have."""
@@ -203,7 +203,7 @@ class AuditsForPrecision(NamedTuple):
 
 
 def count_audits_for_precision(study: Study, half_width: float) -> AuditsForPrecision:
-    """Count the audits after which the error rate of accepted documents is known well.
+    """Count the audits needed for a given precision of the error rate.
 
     The half width of the interval shrinks as that of Jeffreys' interval does with the number of simple draws. Before
     ten audits, one wrong in twenty is assumed.

@@ -49,11 +49,11 @@ class Estimate(NamedTuple):
 
 
 class Quantity(Estimate):
-    """An estimate that is no share of anything, such as minutes or kappa."""
+    """An estimate that is not a share, such as minutes or kappa."""
 
 
 class Observation(NamedTuple):
-    """Result of the review of one document, and the probability that it was reviewed."""
+    """Outcome of a document's review, with the probability of being reviewed."""
 
     value: float | None
     """The document's score, 0 to 1, such as 1 for right and 0 for wrong; None if the review could not determine it."""
@@ -90,7 +90,7 @@ def estimate_proportion(successes: float, trials: float, confidence_level: float
 
 
 def widen_to_process(estimate: Estimate, population_size: int) -> Estimate:
-    """Widen the interval of an archive's mean to that of all similar documents.
+    """Widen an archive's interval to cover future documents of the same kind.
 
     The archive is itself a sample of what its sources send. Its exact interval as a sample of ``population_size``
     documents is added in quadrature to the archive's own, which is a point if the truth of each document is known. So
@@ -191,7 +191,9 @@ def estimate_by_bootstrap(
         return Estimate(None, worst, best, 0, "bootstrap")
     row_weights = np.ones(row_count) if weights is None else np.asarray(weights, dtype=float)
     if row_weights.min() < 1 - _ROUNDING_TOLERANCE:
-        raise ValueError(f"weights contains {row_weights.min()}, but each must be at least 1: a row represents itself")
+        raise ValueError(
+            f"weights contains {row_weights.min()}, but each weight must be at least 1, because a row represents at least itself"
+        )
 
     row_copies = row_weights * min(
         1.0, max(_MAX_ROW_COPIES, 4 * row_count) / row_weights.sum()
@@ -358,7 +360,7 @@ def _require_valid_observations(
     if not observed_certain_count <= certain_count <= population_size:
         raise ValueError(
             f"{observed_certain_count} observations with probability 1, certain_count {certain_count}, population_size "
-            f"{population_size}: each number must be at least the one before"
+            f"{population_size}: each of these numbers must be at least the previous number"
         )
     if observed_drawn_count > population_size - certain_count:
         raise ValueError(
@@ -435,7 +437,7 @@ def _compute_limits_by_variance(share: float, variance: float, confidence_level:
 
 
 def compute_jeffreys_limits(share: float, trials: float, confidence_level: float = 0.95) -> tuple[float, float]:
-    """Compute the limits of Jeffreys' interval for a share, 0..1, of simple draws.
+    """Compute the limits of Jeffreys' interval for a share of a random sample.
 
     >>> [round(limit, 4) for limit in compute_jeffreys_limits(0.1, 50)]
     [0.0392, 0.2054]

@@ -1,4 +1,4 @@
-"""Learn a site's weights from experts' answers, and judge them on later files.
+"""Training of a site's weights on experts' answers, and test on later files.
 
 The challenger learns from blind answers and corrections until a cut-off, and is compared with the weights in force, the
 champion, on files that were answered later. An answer is learned only if the other weeks support it, and a week or
@@ -50,7 +50,7 @@ _COPY_OVERLAP = 0.8
 
 
 class AnsweredFile(NamedTuple):
-    """One file with its experts' answer."""
+    """One file with its experts' answer, to learn from."""
 
     bundle: DocumentBundle
     dominant_type: str
@@ -93,7 +93,7 @@ class AnsweredFile(NamedTuple):
 
 
 class FileOutcome(NamedTuple):
-    """Program's answer about a file, and if it was accepted."""
+    """The program's answer about a file, and whether it was accepted."""
 
     dominant_type: str | None
     segments: tuple[TypedPageRange, ...]
@@ -111,7 +111,7 @@ class FileOutcome(NamedTuple):
         )
 
     def is_right(self, answered_file: AnsweredFile) -> bool:
-        """Return True if the program's answer is the expert's, as far as vouched for."""
+        """Return True if the program's answer equals the expert's confirmed parts."""
         return self.dominant_type == answered_file.dominant_type and answered_file.segments in ((), self.segments)
 
 
@@ -120,7 +120,7 @@ DecideFiles = Callable[[Sequence[AnsweredFile], EmbeddedModelWeights], Sequence[
 
 
 class LeftOut(NamedTuple):
-    """Answers that are not learned, and why."""
+    """Answers that are not used for training, and why."""
 
     who: str
     """The week or reviewer; empty for single answers."""
@@ -130,7 +130,7 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True)
 class Challenge:
-    """A challenger with the comparison that decides whether it may be promoted."""
+    """New weights with the comparison that decides whether they may be used."""
 
     weights_json: Mapping[str, object] | None
     """Contents of a ``weights.json``; None if there was too little to learn from."""
@@ -144,7 +144,7 @@ class Challenge:
 
 
 class LearnedWeights(NamedTuple):
-    """Weights that a challenger learned until the cut-off."""
+    """New weights learned from answers before the cut-off time."""
 
     weights_json: Mapping[str, object]
     """Contents of a ``weights.json``."""
@@ -159,7 +159,7 @@ class LearnedWeights(NamedTuple):
 def learn_weights(
     files: Sequence[AnsweredFile], groups: Sequence[int], champion: EmbeddedModelWeights, letterhead_salt: str
 ) -> LearnedWeights:
-    """Learn a challenger from answered files; ``groups`` as by ``number_groups``."""
+    """Learn new weights from answered files; ``groups`` as by ``number_groups``."""
     documents = [
         document for file, group in zip(files, groups, strict=True) for document in file.iter_site_documents(str(group))
     ]
@@ -187,7 +187,7 @@ def challenge_champion(
     attempt: int = 1,
     cutoff: str | None = None,
 ) -> Challenge:
-    """Learn a challenger from the earlier answers and judge it by the later ones.
+    """Train new weights on earlier answers and compare them on later answers.
 
     ``cutoff``: last moment of the answers to learn from; None: the newest ``LATER_SHARE`` of the files are later ones.
     ``attempt``: number of challengers of this champion that were judged, this one included.
@@ -243,7 +243,7 @@ def challenge_champion(
 
 
 def number_groups(files: Sequence[AnsweredFile]) -> list[int]:
-    """Give files that share a patient or are copies of each other the same number."""
+    """Assign one number to files that share a patient or are copies."""
     return _number_related(_keep_surest_identifiers(GroupingFeatures.from_bundle(file.bundle)) for file in files)
 
 
@@ -278,7 +278,7 @@ def _number_related(features: Iterable[GroupingFeatures]) -> list[int]:
 
 
 def screen_answers(training_set: SiteTrainingSet) -> tuple[npt.NDArray[np.bool_], tuple[LeftOut, ...]]:
-    """Mark the answers that are learned, and say which are left out."""
+    """Mark the answers to learn from, and explain which are excluded."""
     documents, copy_numbers = training_set.documents, _number_copies(training_set.documents)
     types_by_copy = group_by(range(len(documents)), lambda index: copy_numbers[index])
     is_learned = np.array(
@@ -337,7 +337,7 @@ def _leave_out_suspicious_judges(pairs: Sequence[JudgedFile]) -> tuple[list[Judg
 
 
 def judge_outcomes(pairs: Sequence[JudgedFile], *, max_p_value: float) -> tuple[dict[str, EventFact], list[str]]:
-    """Compare both on later files; return figures and obstacles to a promotion.
+    """Compare old and new weights on later files; return figures and obstacles.
 
     Figures are weighted to all files. Obstacles: no significantly fewer wrong answers, more wrong answers accepted, or a
     gain that rests on one reviewer or week.

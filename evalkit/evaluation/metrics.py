@@ -1,4 +1,4 @@
-"""Metrics of answers about documents, pages, segments and present types.
+"""Metrics of answers about documents, pages, segments and types.
 
 Pure functions of plain values. The truth is the first argument, the answer the second. A missing answer (None for a
 type, level or mixture; no spans for segments) counts as wrong and stays in every denominator. A metric is NaN if there
@@ -25,7 +25,6 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import (
     accuracy_score,
-    cohen_kappa_score,
     confusion_matrix,
     f1_score,
 )
@@ -112,15 +111,17 @@ def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Seque
     Each list has one type per case, in the same order; None means "cannot tell", and two None agree. NaN if both
     gave one and the same type for all cases, because kappa is undefined then; report the share of agreement instead.
 
-    Source: Cohen, Educational and Psychological Measurement 20 (1960); scikit-learn computes it.
+    Source: Cohen, Educational and Psychological Measurement 20 (1960).
 
     >>> compute_cohen_kappa(["Note", "Note", "Other", "Other"], ["Note", "Other", "Other", "Other"])
     0.5
     """
-    first_encoded, second_encoded = (_label_missing(labels, CANNOT_TELL) for labels in (first_labels, second_labels))
-    if len({*first_encoded, *second_encoded}) < 2:
+    agreement_count = sum(first == second for first, second in zip(first_labels, second_labels, strict=True))
+    if len({*first_labels, *second_labels}) < 2:
         return math.nan
-    return float(cohen_kappa_score(first_encoded, second_encoded))
+    second_counts, count = Counter(second_labels), len(first_labels)
+    chance = sum(number * second_counts[label] for label, number in Counter(first_labels).items()) / count**2
+    return (agreement_count / count - chance) / (1 - chance)
 
 
 def _label_missing(labels: Iterable[str | None], placeholder: str) -> list[str]:
@@ -159,7 +160,7 @@ class SegmentMatchTotals(NamedTuple):
 
 
 def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPageRange]:
-    """Merge neighbouring spans of one type and sort spans by page (ruling 12).
+    """Merge neighbouring page ranges of one type and sort them (ruling 12).
 
     Spans are neighbours if they overlap or no page lies between them. Spans of unknown type (None) are not merged.
 
@@ -174,7 +175,7 @@ def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPag
 
 
 def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[str | None]:
-    """List the type of each page; None if no span contains it or the type is unknown.
+    """List the type of each page; None if no segment contains it or its type is open.
 
     >>> list_page_types([(1, 2, "Note"), (2, 3, "Other")], 4)
     ['Note', 'Note', 'Other', None]
@@ -189,7 +190,7 @@ def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[s
 def compute_page_accuracy(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
 ) -> float:
-    """Compute the share (0..1) of pages with the right type; no type is wrong.
+    """Compute the share (0..1) of pages with the right type; no type counts as wrong.
 
     >>> compute_page_accuracy([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note")], 4)
     0.5

@@ -63,7 +63,7 @@ def format_csv(column_names: Sequence[str], records: Iterable[Mapping[str, Any]]
 
 
 def format_cells(column_names: Iterable[str], row: Mapping[str, Any]) -> dict[str, str]:
-    """Format a row's values as cells: text never a formula, None empty."""
+    """Format a row's values as text cells without formulas; None becomes empty."""
     return {
         column_name: escape_formula(cell)
         if isinstance(cell := row[column_name], str)
@@ -86,7 +86,7 @@ def create_private_file(path: Path, content: str | bytes) -> None:
 
 
 def open_private_file(path: Path) -> int:
-    """Create a private file for writing; return its descriptor. OSError if it exists."""
+    """Create a private file; return its descriptor. OSError if the file exists."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
 
 

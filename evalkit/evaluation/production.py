@@ -1,4 +1,4 @@
-"""The production classifier compared with the agent and with the truth.
+"""Comparison of the production classifier with the agent and with the truth.
 
 A production label that is none of the five document types, and that no setting maps to one of them, counts as unknown
 and is not compared.
@@ -37,7 +37,7 @@ CLASS_COLUMNS = (
 
 
 def tabulate_production_vs_agent(study: Study) -> pd.DataFrame:
-    """Tabulate the documents to which production and agent give different types.
+    """Tabulate documents for which production and agent give different types.
 
     For the agent's evidence about one of them, see ``tabulate_agent_evidence``.
 
@@ -125,7 +125,7 @@ def _build_production_type_row(type_name: str, labelled_documents: Sequence[Docu
 
 
 def compare_program_with_production(study: Study) -> PairedAccuracy:
-    """Compare production (A) with the program (B) where truth and both answers exist.
+    """Compare production (A) with the program (B) on documents with known truth.
 
     Source: McNemar's exact test; the documents are no random selection of all.
     """

@@ -173,7 +173,7 @@ class EvaluationReport:
         template = load_template_environment().get_template("report.html.j2")
         html = template.render(report=self, version=version("evalkit"))
         # File names in the report may contain patients' names.
-        write_private_file(html, html_path, error_code="REPORT", remedy="Give another file with --to.")
+        write_private_file(html, html_path, error_code="REPORT", remedy="Name another output file with --to.")
 
     def _repr_html_(self) -> str:
         estimates = [
@@ -235,7 +235,7 @@ def build_report(
 
 
 def warn_about_learned_documents(study: Study) -> list[str]:
-    """Warn if figures include documents that the site's own weights were learned from."""
+    """Warn if figures include documents from which a site's weights were learned."""
     cutoffs: list[str] = []
     for event in study.events:
         if event.kind == "promoted":
@@ -937,7 +937,7 @@ def load_template_environment() -> Environment:
 
 
 def convert_report_to_json(report: EvaluationReport) -> dict[str, Any]:
-    """Convert the report to JSON-serialisable data; undefined numbers become null.
+    """Convert the report to JSON values; undefined numbers become null.
 
     Figures and notes are left out.
     """

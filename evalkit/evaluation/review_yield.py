@@ -1,4 +1,4 @@
-"""Yield of the experts' minutes: errors found, and what short cases missed.
+"""Yield of experts' minutes: errors found, and errors that short reviews missed.
 
 An error is a document of which the expert changed a type or a boundary. Of the cases that could ask only about their
 doubts, one in ten is shown whole: an error that its expert corrected outside of the doubts is one that the short form
@@ -24,7 +24,7 @@ from evalkit.evaluation.study import DocumentLabels, DocumentRecord, ReviewRecor
 
 
 def measure_review_yield(study: Study) -> dict[str, int | Estimate]:
-    """Measure what experts' minutes on escalated documents found, and what was missed.
+    """Measure the errors that experts found and missed on escalated documents.
 
     An escalated document is decided if an expert validated or corrected it. Minutes are active ones.
     """

@@ -1,4 +1,4 @@
-"""Comparison of two runs, A and B, by document: what changed, and who is right.
+"""Comparison of two runs, A and B, by document: changes and accuracies.
 
 Documents are matched by the hash of their PDFs. The accuracies are compared twice: on the documents whose truth is
 known in either folder (not a random selection, so the result holds for reviewed documents only), and over all documents
@@ -63,7 +63,7 @@ class PairedAccuracy:
         return self.only_a_right + self.only_b_right
 
     def describe_winner(self, name_a: str = "A", name_b: str = "B") -> str:
-        """Say in a sentence which answer is right more often, or that none is shown to be."""
+        """Describe which answer is right more often, or that neither is shown to be."""
         if self.discordant_count < _MIN_DISCORDANT_COUNT:
             return (
                 f"too few to tell: exactly one answer is right on {self.discordant_count} documents, "
@@ -75,7 +75,7 @@ class PairedAccuracy:
 
 
 class PairedDocument(NamedTuple):
-    """One document of both runs: which answers are right, how it was selected."""
+    """One document of both runs: which answers are right, and how it was selected."""
 
     correctness: tuple[bool, bool] | None
     """(A is right, B is right); None if the truth is unknown or cannot be determined."""
@@ -381,7 +381,7 @@ class RunComparison:
 
     @property
     def comparability_warning(self) -> str | None:
-        """Warning if one run's reviews supply more of the truths; else None."""
+        """Warning if most truths come from one run's reviews; else None."""
         run = "A" if self.truth_origin_counts["A"] > self.truth_origin_counts["B"] else "B"
         if self.truth_origin_counts["A"] == self.truth_origin_counts["B"]:
             return None

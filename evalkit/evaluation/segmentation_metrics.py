@@ -1,4 +1,4 @@
-"""Segmentation measures pooled over a study, as given and merged (ruling 12).
+"""Segmentation metrics over all documents, with and without merging neighbours.
 
 Measured on the documents whose segments an expert vouched for. A document that was drawn with probability p counts as
 1 / p documents in estimate and interval; documents that nobody has reviewed are left out.
@@ -37,7 +37,7 @@ class SegmentedDocument:
 
 
 def list_documents_with_segment_truth(study: Study) -> list[SegmentedDocument]:
-    """List documents with vouched segments and a known number of pages."""
+    """List documents with confirmed segments and a known number of pages."""
     return [
         SegmentedDocument(
             document.doc_id,
@@ -56,7 +56,7 @@ CountSums = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SegmentationMeasure:
-    """A measure 0..1: counts per document, and its value from the summed counts."""
+    """A metric 0..1: counts per document, and its value from the summed counts."""
 
     count_in_document: Callable[[SegmentedDocument], Sequence[float]]
     compute_share: Callable[[CountSums], float]

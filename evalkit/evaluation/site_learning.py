@@ -1,4 +1,4 @@
-"""Proposals of a site's own weights; their promotion and reversal."""
+"""Proposals of a site's own model weights, and their promotion and reversal."""
 
 import hashlib
 import hmac
@@ -42,7 +42,7 @@ _MIN_ATTENTION_CHECKS = 3
 
 @dataclass(frozen=True)
 class ProposalOutcome:
-    """A challenge of the weights in force, and the file of the proposal."""
+    """Comparison of proposed weights with the weights in use, and its file."""
 
     challenge: Challenge
     file_name: str | None
@@ -67,7 +67,7 @@ def propose_site_weights(
     cutoff: str | None = None,
     allow_simulated: bool = False,
 ) -> ProposalOutcome:
-    """Learn weights from a folder's reviews, judge them and store the proposal.
+    """Learn weights from a folder's reviews, test them and store the proposal.
 
     ``cutoff`` as for ``challenge_champion``. ``allow_simulated``: simulated reviewers' answers count too.
     """
@@ -111,7 +111,7 @@ def propose_site_weights(
 async def _decide_files(
     files: Sequence[AnsweredFile], weights: EmbeddedModelWeights, settings: Settings
 ) -> list[FileOutcome]:
-    """Decide files by the embedded model alone, whatever model the site uses."""
+    """Decide files by the built-in model alone, whatever model the site uses."""
     settings = settings.model_copy(update={"models": type(settings.models)()})
     outcomes = []
     with use_site_weights(weights):
@@ -124,24 +124,24 @@ async def _decide_files(
 
 
 def promote_proposal(output_folder: OutputFolder, *, promoted_by: str, promoted_at: str) -> LoggedEvent:
-    """Put the newest proposal in force and record it.
+    """Use the newest proposed weights from now on, and record this.
 
     UsageError if it may not be promoted.
     """
     with output_folder.hold_run_lock():
         file_names = list_numbered_files_or_raise_on_gap(output_folder, SITE_WEIGHTS_FOLDER, site_weights_file_name)
         if not file_names:
-            raise _build_promotion_error("no weights were proposed", "Run `evalkit learn propose` first.")
+            raise _build_promotion_error("no new weights were proposed yet", "Run `evalkit learn propose` first.")
         proposal = read_proposal(output_folder, file_names[-1])
         in_force = load_weights_in_force(output_folder) or load_shipped_weights()
         if proposal.base_version != in_force.version:
             raise _build_promotion_error(
-                "the newest proposal was compared with other weights than those in force",
+                "the newest proposed weights were compared with weights that are no longer in use",
                 "Run `evalkit learn propose` again.",
             )
         if proposal.obstacles:
             raise _build_promotion_error(
-                f"the newest proposal may not be promoted: {'; '.join(proposal.obstacles)}",
+                f"the newest proposed weights may not be promoted: {'; '.join(proposal.obstacles)}",
                 "Review more files, then run `evalkit learn propose` again.",
             )
         sha256 = hashlib.sha256(output_folder.read_bytes(file_names[-1])).hexdigest()
@@ -150,12 +150,12 @@ def promote_proposal(output_folder: OutputFolder, *, promoted_by: str, promoted_
 
 
 def revert_promotion(output_folder: OutputFolder, *, reverted_by: str, reverted_at: str) -> LoggedEvent:
-    """Revert the newest promotion, record it, and put the earlier weights in force."""
+    """Revert the newest promotion, so that the earlier weights are used again."""
     with output_folder.hold_run_lock():
         promotions = find_promotions_in_force(output_folder)
         if not promotions:
             raise _build_promotion_error(
-                "the weights that came with evalkit are in force", "There is nothing to revert."
+                "the weights in use are those that came with evalkit", "No promotion can be reverted."
             )
         restored = read_promoted_weights(output_folder, promotions[-2]) if promotions[1:] else load_shipped_weights()
         facts = {

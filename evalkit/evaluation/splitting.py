@@ -48,7 +48,7 @@ _MAX_PAIRS_IN_MEMORY = 1 << 22
 
 @dataclass(frozen=True)
 class GroupingFeatures:
-    """Patient identifiers and shingles of a document, which decide on its group."""
+    """A document's patient identifiers and text shingles, which decide its group."""
 
     doc_id: str
     sha256: str
@@ -168,7 +168,7 @@ def parse_split_shares(text: str) -> dict[str, float]:
     shares["test"] = round(1 - math.fsum(shares.values()), 12)
     if not all(0 <= share <= 1 for share in shares.values()):
         raise UsageError(
-            f"{text[:40]!r} are no shares of a split",
+            f"{text[:40]!r} is not a list of shares of a split",
             code="SPLIT",
             remedy="Give the share for training, such as 0.8, or those for training and validation, such as 0.7,0.15.",
         )
@@ -176,7 +176,7 @@ def parse_split_shares(text: str) -> dict[str, float]:
 
 
 def require_valid_split_shares(share_by_part: Mapping[str, float]) -> None:
-    """Raise a UsageError unless names are usable and shares are 0..1 and sum to 1."""
+    """Raise UsageError unless names are valid and shares are 0..1 and sum to 1."""
     bad_names = [part for part in share_by_part if not _PART_NAME_PATTERN.fullmatch(part)]
     if bad_names or not share_by_part:
         raise UsageError(

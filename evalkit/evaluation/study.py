@@ -120,7 +120,7 @@ class KnownTruth:
     notes: str = ""
 
     def is_vouched(self, part: str) -> bool:
-        """Return True if ``part`` (such as ``segments``) is vouched for."""
+        """Return True if an expert confirmed this part, such as ``segments``."""
         return part in self.vouched
 
 
@@ -237,7 +237,7 @@ class DocumentRecord:
 
     @property
     def sampling_weight(self) -> float:
-        """Number of documents that this one represents if its truth is known; at least 1."""
+        """Number of documents that a reviewed document represents; at least 1."""
         return 1 / self.review_probability if self.review_probability else 1.0
 
     @property
@@ -255,7 +255,7 @@ class DocumentRecord:
 
 @dataclass(frozen=True)
 class Study:
-    """All processed documents of an output folder, by doc_id, current versions only."""
+    """All current documents of an output folder, by doc_id."""
 
     output: Path | str
     documents: tuple[DocumentRecord, ...]
@@ -275,13 +275,13 @@ class Study:
 
     @property
     def folder(self) -> OutputFolder:
-        """The output folder, as the run left it if the study is about a run."""
+        """The output folder, or its state after the run that the study is about."""
         output_folder = open_output_folder(self.output)
         return open_run(output_folder, self.run) if self.run else output_folder
 
     @property
     def documents_ever(self) -> tuple[DocumentRecord, ...]:
-        """The documents, and those whose file was exchanged since."""
+        """The documents, including those whose file was replaced since."""
         return (*self.documents, *self.replaced_documents)
 
     @property
@@ -296,7 +296,7 @@ class Study:
 
     @property
     def simulated_review_count(self) -> int:
-        """Number of reviews by simulated reviewers; figures that use any must say so."""
+        """Number of reviews by simulated reviewers, which every figure must mention."""
         return sum(review.is_simulated for review in self.reviews)
 
     @cached_property
@@ -314,7 +314,7 @@ class Study:
         return {parts: f"V{number}" for number, parts in enumerate(ordered, 1)}
 
     def describe_stratum(self, name: str) -> str:
-        """Describe a stratum for a person, such as "Pathology Report from inbox, V1"."""
+        """Describe a stratum in words, such as "Pathology Report from inbox, V1"."""
         versions = tuple(name.split(STRATUM_SEPARATOR)[2:])
         label = self.version_labels.get(versions, "an earlier version")
         return describe_documents(name) + (f", {label}" if versions else "")
@@ -455,12 +455,12 @@ def read_folder_study(
 
 
 def hash_source_folder(source: str) -> str:
-    """Hash a source folder's name, which may be a patient's."""
+    """Hash the name of a source folder, which may be a patient's name."""
     return hashlib.sha256(source.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def read_documents_for_purge(output_folder: OutputFolder) -> Callable[[str], DocumentRecord | None]:
-    """Return a function that reads a document; None if it has no result."""
+    """Return a function that reads a document's record, or None without result."""
     reader = _StudyReader(output_folder, {})
 
     def read_document(doc_id: str) -> DocumentRecord | None:
@@ -529,7 +529,7 @@ _REVIEW_FIELDS = (
 
 
 def select_run(newest: Study, output_folder: OutputFolder, run: str) -> Study:
-    """Replace the answers of a folder's newest study by those that a run gave.
+    """Replace the answers in a study by the answers that one run gave.
 
     Reviews, truth and the probabilities of review stay. NotFound if the folder has no such run.
     """
@@ -547,7 +547,7 @@ def select_run(newest: Study, output_folder: OutputFolder, run: str) -> Study:
 
 
 def add_review_probabilities(documents: Iterable[DocumentRecord]) -> list[DocumentRecord]:
-    """Add to each document the probability of having been reviewed by now.
+    """Add to each document the probability that it has been reviewed by now.
 
     Among drawn documents of one ``weighting_cell``, those that still wait are assumed to be like those already
     reviewed. This is exact if all are reviewed, and nearly exact unless errors depend on remarks or names: reviewers do
@@ -589,7 +589,7 @@ def _has_gold_truth(document: DocumentRecord) -> bool:
 
 
 def parse_classification_labels(classification: Mapping[str, Any] | None) -> DocumentLabels | None:
-    """Parse a stored classification to labels; None stays None.
+    """Parse a stored classification to labels; None for None.
 
     LookupError, TypeError or ValueError if the JSON is not a valid classification.
     """
@@ -749,7 +749,7 @@ class _StudyReader:
             else max((last_page for _, last_page in page_ranges), default=None)
         )
         if (page_count or 0) > MAX_PAGES:
-            raise ValueError("a stored number of pages is larger than any file's")
+            raise ValueError("a stored number of pages is larger than a file can have")
         page_risks = tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0))
         return DocumentRecord(
             doc_id=doc_id,

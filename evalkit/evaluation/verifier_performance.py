@@ -94,7 +94,7 @@ _CASE_COUNTS = (
 
 
 def tabulate_rule_cases(study: Study) -> pd.DataFrame:
-    """Tabulate what each rule raised about each document, one row for each pair.
+    """Tabulate the issues of each rule about each document, one row per pair.
 
     Columns: ``position`` of the document in the study, ``agent``, ``code``, ``origin``, and the counts of
     :func:`tabulate_rule_performance`, of this document alone.
@@ -184,7 +184,7 @@ def _is_quote_struck(issue: IssueWithVerdict) -> bool:
 
 
 def count_struck_quotes(study: Study) -> tuple[int, int]:
-    """Count the quotes that experts struck, and the documents with such quotes.
+    """Count the quotes that experts struck out, and their documents.
 
     They are errors of evidence, and never errors of type or segments.
     """
@@ -199,7 +199,7 @@ def _has_simulated_reviews(document: DocumentRecord) -> bool:
 
 
 def describe_rule_worth(corrected_count: int, validated_count: int, payoff_share: float = PAYOFF_SHARE) -> str:
-    """Describe in words if a rule's escalations are worth their cost.
+    """Describe whether the errors that a rule finds are worth the expert's time.
 
     A rule is worth its cost if more than ``payoff_share`` (0..1) of its escalations is needed (the answer was
     corrected). If the interval is inconclusive, the sentence says how many further cases would be needed, assuming the

@@ -1,4 +1,4 @@
-"""Score a clinical extraction in four dimensions, and build feedback for a retry.
+"""Scores of a clinical extraction in four dimensions, and feedback for a retry.
 
 Source: specification 002, section 3.3.1; contract ruling 16. The rules of each dimension are table rows. Accuracy is
 computed from the page first; a judge (a model) can only lower it. If a judge could not answer, the attempt gets no
@@ -117,7 +117,7 @@ def score_completeness(
     mentioned_names: Iterable[str],
     unread_items: Sequence[EvaluationIssue] = (),
 ) -> tuple[float, tuple[FieldScore, ...]]:
-    """Return completeness, the weighted share of fields found, and all field scores.
+    """Return the weighted share of fields found, and each field's score.
 
     Required fields weigh 1, important fields 0.7, optional fields 0.3. Fields that the document does not mention
     (``mentioned_names``) are left out, unless the report prints an item of theirs (``unread_items``). A field with
@@ -167,7 +167,7 @@ def score_accuracy(
     judgements: Sequence[AccuracyJudgement] = (),
     doubts: Iterable[EvaluationIssue] = (),
 ) -> tuple[float, tuple[FieldScore, ...]]:
-    """Return accuracy, the mean score of all extracted values, and each value's score.
+    """Return the mean accuracy of all extracted values, and each value's score.
 
     A value that is not on the page scores 0, a doubtful value 0.5, also one that the report contradicts (``doubts``),
     and a value that breaks a rule of ``ACCURACY_RULES`` gets that rule's score. The median of the judges' scores counts if it is lower. Without extracted
@@ -329,7 +329,7 @@ def build_feedback(
 
 
 class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
-    """The question to a judge: does each extracted value agree with the report?"""
+    """Question to a judge model: does each extracted value agree with the report?"""
 
     role = "evaluator"
     answer_type = AccuracyJudgement
@@ -371,7 +371,7 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         unjudged_names = self.asked_values.keys() - {field_score.field for field_score in judgement.field_scores}
         if unjudged_names:  # without the names of items, which are words of the report
             field_names = sorted(set(map(get_base_field_name, unjudged_names)))
-            raise AnswerShapeError(f"field_scores lacks members for values of {', '.join(field_names)}")
+            raise AnswerShapeError(f"field_scores has no score for values of the fields {', '.join(field_names)}")
         return judgement
 
 

@@ -1,4 +1,4 @@
-"""Records of ``extractions/{doc_id}.json``: fields with their place on the page."""
+"""Records of ``extractions/{doc_id}.json``: fields with their places on the page."""
 
 from __future__ import annotations
 

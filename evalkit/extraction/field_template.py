@@ -143,13 +143,13 @@ class FieldTemplate(StrictRecord):
     def _require_unique_names(self) -> Self:
         names = [field.name for field in self.fields]
         if repeated_names := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"fields {', '.join(repeated_names)} appear twice")
+            raise ValueError(f"these field names appear twice: {', '.join(repeated_names)}")
         if self.min_required > len(self.get_fields_by_need(FieldNeed.REQUIRED)):
             raise ValueError("min_required exceeds the number of required fields")
         return self
 
     def get_fields_by_need(self, *needs: FieldNeed) -> tuple[TemplateField, ...]:
-        """Return the fields with one of these needs, in the template's order."""
+        """Return the fields of these importances (needs), in the template's order."""
         return tuple(field for field in self.fields if field.need in needs)
 
     @property
@@ -180,7 +180,7 @@ def list_field_templates(kind: TemplateKind) -> tuple[FieldTemplate, ...]:
 
 
 def compute_templates_version() -> str:
-    """Return 12 hex digits that change with any template, for fingerprints."""
+    """Return a hash of all templates, for fingerprints (12 hex digits)."""
     return hash_canonical_json(
         {name: template.model_dump(mode="json") for name, template in _load_shipped_templates().items()}
     )[:12]

@@ -1,4 +1,4 @@
-"""Extraction of tax forms: extract, grade, retry; then accept or send to a person.
+"""Extraction of tax forms: extract, grade and retry, then accept or escalate.
 
 Source: specification 003. Each form of a document has at most three attempts, the further ones also if it passes without
 a required field; after a wrong tax year or a blank form there is no further attempt. The fields of the best attempt are stored even if no attempt passed.

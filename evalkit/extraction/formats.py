@@ -1,4 +1,4 @@
-"""Normal forms of field values: one for each format; None for a text not in it.
+"""Normal forms of field values, one for each format.
 
 Source: specification 003, "Format validators"; beyond it, forms that real documents use are accepted (SSNs masked by X,
 amounts in accounting brackets, ISO dates). Only the way of writing is checked, never whether a value is true.
@@ -87,7 +87,7 @@ def correct_misread_digits(text: str, value_format: FieldFormat) -> str:
 
 
 def get_format_error_phrase(value_format: FieldFormat) -> str:
-    """Return the end of the sentence about a text that is not in the format.
+    """Return the phrase that says why a text is not in the format.
 
     >>> get_format_error_phrase("ein")
     'is not a valid EIN format'

@@ -1,4 +1,4 @@
-"""Grade extracted tax forms: rules decide if a form passes, a model can only veto.
+"""Grading of extracted tax forms: rules decide, a model can only reject.
 
 Source: specification 003; contract ruling 17. Rules are table rows and pure functions over the fields that were found
 on the page. Issues are written as in the specification: ``[SEVERITY:type:expected:actual] text``.
@@ -493,7 +493,7 @@ class GraderAnswer(DiscreetModel, frozen=True, populate_by_name=True):
 
 @dataclass(frozen=True)
 class GraderQuestion(DocumentQuestion[GraderAnswer]):
-    """The question to the grading model, asked only about forms that pass the rules."""
+    """Question to the grading model, asked only about forms that pass the rules."""
 
     bundle: DocumentBundle
     attempt: FormAttempt
@@ -524,7 +524,7 @@ class GraderQuestion(DocumentQuestion[GraderAnswer]):
 
 
 def lower_grade_by_model_answer(rule_grade: FormGrade, answer: GraderAnswer, confidence_threshold: float) -> FormGrade:
-    """Return the rules' grade, lowered where the grading model's answer is worse.
+    """Return the rules' grade, lowered if the grading model's answer is worse.
 
     ``confidence_threshold``: with less confidence, the form does not pass.
     """

@@ -1,4 +1,4 @@
-"""Count what a report prints, and compare it with the extracted fields.
+"""Count of the results that a report prints, compared with extracted fields.
 
 This is the judge of the fields' completeness: it shares no list and no pattern with the programs that extract fields, so
 that what they cannot read can still be missed (contract rulings 20c and 27a). The rules are rows of ``item_count.toml``.
@@ -59,7 +59,7 @@ _MISREAD_DIGITS = str.maketrans("OoIlSB", "001158")
 
 @dataclass(frozen=True, slots=True)
 class CountedItem:
-    """One thing that a report prints: a variant, a margin's state, a stain's result …"""
+    """One result that a report prints, such as a variant, a margin or a stain."""
 
     kind: str
     """A key of ``[kinds]`` in ``item_count.toml``: ``variant``, ``margin``, ``biomarker`` …"""
@@ -183,7 +183,7 @@ def _load_tables() -> _Tables:
 
 
 def count_items(pages: Iterable[Page], template: FieldTemplate | None = None) -> tuple[CountedItem, ...]:
-    """Count what the pages of one report print, in page order.
+    """Count the results that the pages of one report print, in page order.
 
     ``template``: count only the kinds that its fields ask for; None: all.
     """
@@ -424,7 +424,7 @@ def _find_role(kind: str, text: str, reading: _Reading) -> str:
 def find_unread_items(
     items: Sequence[CountedItem], fields: Mapping[str, FieldValue], template: FieldTemplate
 ) -> tuple[EvaluationIssue, ...]:
-    """Find what the report prints and no field has, one issue for each present item.
+    """Find results that the report prints but no field contains, as issues.
 
     ``field`` of an issue is the name of the template's field that asks for the item: ``margins``, ``ihcMarkers``. Issues
     of optional fields are minor.
@@ -449,7 +449,7 @@ def find_unread_items(
 def find_doubted_values(
     items: Sequence[CountedItem], fields: Mapping[str, FieldValue], template: FieldTemplate
 ) -> tuple[EvaluationIssue, ...]:
-    """Find values that the report contradicts, or prints only as something else.
+    """Find values that the report contradicts, or prints only in another role.
 
     For example a relative's variant, or a former size. ``field`` of an issue is the name of the value: ``margins``,
     ``ihcMarkers.ER``.

@@ -1,4 +1,4 @@
-"""Feedback on an extraction attempt, the retry prompt, and the decision to retry.
+"""Feedback on an extraction attempt, retry prompts, and the retry decision.
 
 Source: specification 002, sections 3.3.2 and appendix A.2.
 """
@@ -36,7 +36,7 @@ class EvaluationIssue:
 
 @dataclass(frozen=True)
 class EvaluationFeedback:
-    """Problems of one extraction attempt, worst first, as the next attempt gets them."""
+    """Problems of one extraction attempt, worst first, for the next attempt."""
 
     overall_score: float | None
     """Score of the attempt, 0..1; None if a judge could not answer."""
@@ -51,7 +51,7 @@ class EvaluationFeedback:
 
 @dataclass(frozen=True)
 class ReliabilityLoopConfig:
-    """Conditions that end the attempts at one report."""
+    """Conditions that end the attempts to extract one report."""
 
     quality_threshold: float = 0.95
     max_iterations: int = 3

@@ -1,4 +1,4 @@
-"""Doubt of values that hold less than their place prints, or lie within others.
+"""Doubts about values that are shorter than their printed text.
 
 A judge of the fields (contract ruling 20c) that knows no word of reports: it compares a value with the page's words
 beside it, with the other values of its field, and with the rows between them.
@@ -39,7 +39,7 @@ _NUMBER_BEFORE_UNIT = re.compile(r"^[<>]?[\d.,]+(?=[^\d.,])")
 
 
 def find_partial_values(fields: Mapping[str, FieldValue]) -> Iterator[EvaluationIssue]:
-    """Find values that lack a word of their place, and variants within another one."""
+    """Find values that lack a word of their place, or lie within another value."""
     values = {name: value for name, value in fields.items() if value.is_found}
     item_words = {_squeeze(word) for name in values for word in re.split(r"[\s()\[\]–-]+", name.partition(".")[2])}
     for name, value in values.items():

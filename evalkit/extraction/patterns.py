@@ -1,4 +1,4 @@
-"""The patterns of ``patterns.toml``: words of reports and ways of writing values."""
+"""The patterns of ``patterns.toml``: phrases of reports, and notations of values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evalkit.core.package_tables import load_package_table
 
 @cache
 def get_pattern(name: str) -> re.Pattern[str]:
-    """Compile the pattern of this name, once it is needed."""
+    """Return the pattern of this name, compiled on first use."""
     return re.compile(_expand(name))
 
 

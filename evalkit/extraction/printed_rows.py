@@ -1,4 +1,4 @@
-"""Rows of cells as a page prints them, by the places of its words alone.
+"""Rows of cells on a printed page, found by the positions of its words.
 
 A cell ends at a tab, at a row of dots, and at a gap wider than a letter. Both the readers of tables and the judge of
 the fields use these rows: they hold no word of any language.
@@ -37,7 +37,7 @@ PrintedRow = tuple[PrintedCell, ...]
 
 
 class PrintedPage:
-    """The rows of a page's text."""
+    """A page's text, divided into printed rows."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -91,7 +91,7 @@ class PrintedPage:
 
 
 def find_columns(header: PrintedRow, rows: Sequence[PrintedRow]) -> list[list[PrintedCell | None]]:
-    """Arrange cells in columns from the left: each has its heading, then a cell a row.
+    """Arrange cells in columns from the left, each with heading and cells.
 
     None is an empty cell. The rows with most cells show where the columns are; two cells of a row in one column are
     joined.

@@ -64,7 +64,7 @@ _ISSUE_SEVERITIES: dict[EvaluationSeverity, IssueSeverity] = {
 
 @dataclass(frozen=True)
 class LoopIteration:
-    """One attempt with its evaluation."""
+    """One extraction attempt with its evaluation."""
 
     iteration_number: int
     attempt: ClinicalAttempt
@@ -78,7 +78,7 @@ class LoopIteration:
 
 @dataclass(frozen=True)
 class ReliabilityLoopResult:
-    """All attempts at one report, the best of them, and the reason for the end."""
+    """All attempts at one report, the best attempt, and why they ended."""
 
     best_iteration: LoopIteration | None
     """None if no attempt was evaluated."""
@@ -101,7 +101,7 @@ class ReliabilityLoopResult:
 
     @property
     def decision(self) -> Literal["AUTO_ACCEPT", "ESCALATE_TO_SME"]:
-        """AUTO_ACCEPT if the threshold is met and all issues are minor; else escalation.
+        """AUTO_ACCEPT if the threshold is met and all issues are minor, else escalate.
 
         A report without any required field is never accepted, because its type may be wrong; neither is a report with a
         required or important value that the extractor was not sure of.
@@ -119,7 +119,7 @@ class ReliabilityLoopResult:
 
 
 def has_fields_to_judge(template: FieldTemplate) -> bool:
-    """Return True if the template asks for more than text, date and author."""
+    """Return True if the template has more fields than text, date and author."""
     needs = (FieldNeed.REQUIRED, FieldNeed.IMPORTANT)
     return any(field.reader != "whole_text" for field in template.get_fields_by_need(*needs))
 
@@ -158,7 +158,7 @@ class ReliabilityLoop:
         """Set the stop conditions and the agents.
 
         ``config``: default: the profile ``batch``. ``model``: asked by the extractor and the evaluator, unless they are
-        given; default: the embedded model.
+        given; default: the built-in model.
         """
         self.config = config or LOOP_PROFILES["batch"]
         default_model = model or EmbeddedModel()
@@ -227,7 +227,7 @@ class ReliabilityLoop:
 
 
 def keep_proven_values(attempt: ClinicalAttempt, earlier: LoopIteration) -> ClinicalAttempt:
-    """Return the attempt with the values that the earlier evaluation did not doubt.
+    """Return the attempt with earlier values that the evaluation did not doubt.
 
     A kept value replaces another reading of its name. Of the other readings of a repeated field, those are added that
     are new. Issues about claims that a kept value replaces are dropped.

@@ -1,4 +1,4 @@
-"""Doubt fields by a learned linear model of what each sentence is about.
+"""Doubts about fields from a linear model of what each sentence is about.
 
 A second judge of the fields (contract ruling 20c): it holds no word that somebody chose, and shares nothing with
 ``clinical/``, ``patterns.toml`` and ``item_count.*``. A topic is a field's name; sentences of all sections that are taken
@@ -81,7 +81,7 @@ def parse_topic_weights(data: Mapping[str, Any]) -> TopicWeights:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split a text into sentences and lines; a line in small letters goes on.
+    """Split a text into sentences and lines; join a line that starts in lower case.
 
     >>> split_sentences("Margins: clear. Reader: A. Moss, MD")
     ['Margins: clear.', 'Reader: A. Moss, MD']
@@ -112,7 +112,7 @@ def extract_features(sentence: str) -> set[str]:
 
 
 def classify_sentences(pages: Iterable[Page]) -> tuple[TopicSentence, ...]:
-    """Compute the topics of the sentences that hold a number.
+    """Compute the topics of the sentences that contain a number.
 
     No other states a date, a stage or a size.
     """
@@ -126,7 +126,7 @@ def classify_sentences(pages: Iterable[Page]) -> tuple[TopicSentence, ...]:
 
 
 def squeeze_words(text: str) -> str:
-    """Return a text's words in small letters, one space apart, unpunctuated."""
+    """Return a text's words in lower case, single-spaced, without punctuation."""
     return f" {' '.join(re.findall(r'[a-z0-9]+|[%+<>]', text.lower()))} "
 
 

@@ -1,4 +1,4 @@
-"""Search extracted values on the page; a value that is not there becomes an issue.
+"""Search for extracted values on the page; a missing value becomes an issue.
 
 An extractor claims a field's value and place. The claimed words are searched first, then any spelling with the same
 normal form (``24410.00`` matches ``24,410.00``). The issue of a value that was not found describes the difference to
@@ -31,7 +31,7 @@ _PLAIN_FORMATS: frozenset[FieldFormat] = frozenset(("text", "pattern", "checkbox
 
 @dataclass(frozen=True)
 class FieldClaim:
-    """An extractor's claim about one field."""
+    """An extractor's claim about the value of one field."""
 
     value: str | None
     """The claimed value; None: the document does not have the field."""
@@ -54,7 +54,7 @@ def ground_claim(
     page_numbers: Sequence[int],
     agent: Agent,
 ) -> tuple[FieldValue, Issue | None]:
-    """Search a claimed value on the pages; return the field's value, or also an issue.
+    """Search for a claimed value on the pages; return the field, and any issue.
 
     A value that is not on the pages is not stored: the issue EXTRACTION-NOT-ON-PAGE reports it, as found by ``agent``.
     A value with a number, unit, sign, gene or code that OCR may have misread is ambiguous.
@@ -93,7 +93,7 @@ def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence
 
 
 def has_day_first(text: str) -> bool:
-    """Return True if a text's dates can only have the day before the month.
+    """Return True if the dates in a text can only have the day before the month.
 
     Also if those with dots of its last year are closer together so.
 
@@ -111,7 +111,7 @@ def has_day_first(text: str) -> bool:
 
 
 def normalise_on_page(field: TemplateField, text: str, page: Page) -> str | None:
-    """Normalise a field's text; its date has the order of the page's others."""
+    """Normalise a field's text; a date has the day-month order of its page."""
     value = field.normalise(text)
     if value and field.format == "date" and get_pattern("either_order").fullmatch(text) and has_day_first(page.text):
         return f"{value[:4]}-{value[8:]}-{value[5:7]}"
@@ -185,7 +185,7 @@ def _find_value_on_page(
 def find_value_spans(
     value: str, field: TemplateField, text: str, start: int, end: int, *, is_ocr_text: bool = False
 ) -> Iterator[tuple[int, int]]:
-    """Find the value in ``text[start:end]``, then other spellings of its normal form.
+    """Find a value in ``text[start:end]``, also in other spellings.
 
     Yields start and end in ``text``. ``is_ocr_text``: also find numbers in which OCR read letters for digits.
     """
@@ -266,7 +266,7 @@ def _build_absent_value_and_issue(
 
 
 def build_agent_failure(agent: Agent, reason: str | None, remedy: str) -> Issue:
-    """Build the issue that a model gave no usable answer.
+    """Build the issue that reports that a model gave no usable answer.
 
     ``remedy``: what a person can do instead.
     """

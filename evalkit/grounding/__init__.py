@@ -1,4 +1,4 @@
-"""Verification of quotes: where a quote is on a page, and how the two differ."""
+"""Verification of quotes: find a quote on a page and describe differences."""
 
 from evalkit.grounding.difference import get_grounding_version
 from evalkit.grounding.locate import QuoteLocation, QuoteLocator

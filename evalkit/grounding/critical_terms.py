@@ -1,4 +1,4 @@
-"""Words that change a quote's meaning (``difference.toml``), and text patterns."""
+"""Words that change the meaning of a quote (``difference.toml``)."""
 
 from enum import StrEnum
 from functools import cache, partial
@@ -52,7 +52,7 @@ _load_difference_tables = partial(load_package_table, "evalkit.grounding", "diff
 
 @cache
 def load_kind_by_word() -> dict[str, DifferenceKind]:
-    """Return the kind of each critical word, by the word as ``fold_word`` folds it."""
+    """Return the kind of each critical word, by the word in folded form."""
     kind_by_word: dict[str, DifferenceKind] = {}
     for row in _load_difference_tables()["kind"]:
         for word in row["words"]:

@@ -97,7 +97,7 @@ def get_grounding_version() -> str:
 
 
 def has_content_words(text: str) -> bool:
-    """Return True if a text has a number or a word that is no article or the like.
+    """Return True if a text has a number or a word other than articles and the like.
 
     Words that do not count are in the table ``stop`` of ``difference.toml``.
     """

@@ -1,4 +1,4 @@
-"""Search for a quote in a document, with a verdict on its agreement with the page.
+"""Search for a quote in a document, and a verdict on its agreement.
 
 A quote passes if its canonical form is found as whole words, or if it differs from the most similar passage only by
 noise. A quote never passes by a similarity score alone, because a score cannot tell a misprint from a changed digit.
@@ -89,7 +89,7 @@ class QuoteLocation:
 
     @property
     def is_found(self) -> bool:
-        """True if the quote is on the claimed page without a difference that matters."""
+        """True if the quote is on the claimed page without a significant difference."""
         return self.verdict in (QuoteVerdict.VERBATIM, QuoteVerdict.NOISY)
 
 
@@ -127,7 +127,7 @@ class QuoteLocator:
         return location
 
     def locate_seen(self, quote: str, page_number: int, pictured_pages: Collection[int]) -> QuoteLocation:
-        """Locate a quote that a model read in its page's picture, with a verdict.
+        """Locate a quote that a model read in a page's image, with a verdict.
 
         Text that has the quote makes it NOISY. On one of ``pictured_pages``, whose pictures the model had and whose text
         may lack words, it is UNCERTAIN if no text has it, or only the label of a box that the quote ticks. Everything

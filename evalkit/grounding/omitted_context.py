@@ -1,4 +1,4 @@
-"""Context of a quote that the quote leaves out although it changes the meaning.
+"""Words next to a quote that it omits although they change its meaning.
 
 Such context is a negation, a hedge, another time or person, a condition, a question: a quote without it can say the
 opposite of the document, word for word. The rest of the quote's sentence is searched for the cues in

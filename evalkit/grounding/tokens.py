@@ -1,4 +1,4 @@
-"""Tokens of a text: words, numbers and meaningful signs, in a form for comparison."""
+"""Tokens of a text, for comparison: words, numbers and meaningful signs."""
 
 import re
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class Token(NamedTuple):
 
     @property
     def has_loose_gap(self) -> bool:
-        """True if the division before the token may be missing in a copy of the text.
+        """True if a copy of the text may omit the space before the token.
 
         So it is without any gap, and at a line break, hyphen or cell border.
         """
@@ -60,7 +60,7 @@ def tokenise(text: str) -> tuple[Token, ...]:
 
 @cache_document_text(4096)
 def fold_word(text: str) -> str:
-    """Fold a word for comparison: small letters, no hyphens at letters, "u" for micro.
+    """Normalise a word for comparison: lower case, no hyphens, "u" for micro.
 
     >>> fold_word("HER-2"), fold_word("3-5"), fold_word("Follow-up"), fold_word("µg")
     ('her2', '3-5', 'followup', 'ug')

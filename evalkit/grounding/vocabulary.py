@@ -1,4 +1,4 @@
-"""Recognition of real words, as a word that is real does not count as a misprint."""
+"""Recognition of real words, which do not count as misprints."""
 
 import gzip
 import re

@@ -48,12 +48,12 @@ _MEMBER_KEYS = ("document_type", "segment_index", "field", "name")
 
 
 class AnswerShapeError(ValueError):
-    """Answer without the shape of its schema; the message quotes nothing of it."""
+    """Error for an answer that does not fit its schema; it quotes no text."""
 
 
 @cache_until_types_change
 def build_full_json_schema(answer_type: type[BaseModel]) -> Mapping[str, Any]:
-    """Build the JSON Schema of a pydantic model, which says what may be left out."""
+    """Build the JSON Schema of a pydantic model, with its optional fields."""
     return answer_type.model_json_schema()
 
 

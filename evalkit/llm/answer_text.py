@@ -1,4 +1,4 @@
-"""Find the only JSON value in the text of a model's answer.
+"""Search for the only JSON value in the text of a model's answer.
 
 Harmless deviations are corrected and listed: prose and fences around the value, comments, trailing commas, single
 quotes, the same key twice with the same value. Ambiguous answers are refused: several values, a text that is cut off, a
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 
 class NormalisedAnswer(NamedTuple):
-    """The JSON value of an answer, and the harmless changes made to read the value."""
+    """The JSON value of an answer, and the harmless changes made to parse it."""
 
     json_value: Any
     changes: tuple[str, ...]
@@ -22,7 +22,7 @@ class NormalisedAnswer(NamedTuple):
 
 
 class AnswerTextError(ValueError):
-    """A text does not contain exactly one JSON value; the message quotes no text."""
+    """Error for a text without exactly one JSON value; it quotes no text."""
 
 
 _THOUGHTS_PATTERN = re.compile(r"(?is)\A\s*<(think|thinking|thought|reasoning)>.*?</\1>")
@@ -57,7 +57,7 @@ def extract_answer_json(text: str) -> NormalisedAnswer:
     try:
         return _extract_nested_answer_json(text, 0)
     except RecursionError:
-        raise AnswerTextError("it is nested too deeply") from None
+        raise AnswerTextError("the JSON is nested too deeply") from None
 
 
 def dump_for_comparison(json_value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Stop the calls of a model while its service is down, so that documents wait."""
+"""Circuit breaker: pause calls of a model while its service is down."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ def name_model(model_name: str, message: str) -> str:
 
 
 class CircuitBreaker:
-    """A gate before a model's calls, which closes while the model's service is down.
+    """Circuit breaker before a model's calls; open while its service is down.
 
     Open (no calls) after some failures in a row; a test question after growing pauses decides when calls go on. If one
     was asked and none is answered within ``outage_seconds``, RunStopped: the machine is at fault and no document.
@@ -51,7 +51,7 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """True while no call may be made."""
+        """True while no calls are allowed."""
         return self._opened_at is not None
 
     def record_success(self) -> None:
@@ -59,13 +59,13 @@ class CircuitBreaker:
         self._failures_in_a_row = 0
 
     def record_failure(self, error: ModelCallError) -> None:
-        """Count a failed call, and open after too many in a row."""
+        """Count a failed call, and open the breaker after too many in a row."""
         self._failures_in_a_row += 1
         if self._failures_in_a_row >= _FAILURES_BEFORE_OPENING:
             self.open(error, self._first_pause_seconds)
 
     def open(self, error: ModelCallError, pause_seconds: float = 0.0) -> None:
-        """Let no call pass before a test question, sent after a pause, was answered."""
+        """Block calls until a test question, sent after a pause, has been answered."""
         if self._opened_at is None:
             self._opened_at, self._failure, self._pause_seconds = time.monotonic(), error, pause_seconds
             self._failed_probes_before = self._failed_probes
@@ -76,7 +76,7 @@ class CircuitBreaker:
         return waited_seconds + self._pause_seconds > self._outage_seconds
 
     async def wait_until_closed(self) -> bool:
-        """Wait while open; return True if a test question failed meanwhile.
+        """Wait while calls are blocked; return True if a test question failed meanwhile.
 
         Among those who wait, one at a time sends the test question. RunStopped if the outage takes too long, or the
         provider announced a longer pause.

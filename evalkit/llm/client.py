@@ -66,7 +66,7 @@ _PROBE_SCHEMA = {"type": "object", "properties": {"ready": {"type": "boolean"}},
 
 
 class LanguageModel:
-    """A model of a provider, asked with retries and limits; every call is journalled."""
+    """A provider's language model, with retries, limits and a journal of calls."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class LanguageModel:
         return self._provider.name
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
-        """Answer from the journal, or ask the model.
+        """Answer a question from the journal, or ask the model.
 
         The answer's usage is the cost of all calls for it, even if an earlier run paid. StoreError if the journal
         cannot be written: an answer that is not stored is not used. ModelSetupError if the model refuses the key, its name
@@ -161,7 +161,7 @@ class LanguageModel:
             return None
 
     async def probe(self, schema: Mapping[str, Any] = _PROBE_SCHEMA, temperature: float = 0.0) -> ModelCallError | None:
-        """Ask a tiny test question; return the failure that any other question would meet.
+        """Send a short test question; return the failure that questions would meet.
 
         None if the model was reached and took the request, whatever it answers. The answer is counted, not journalled.
         """
@@ -221,8 +221,7 @@ class LanguageModel:
                 probe_failure = await self.probe(pending_question.schema, question.temperature)
             if probe_failure is None and error.code == "LLM-REQUEST":
                 raise ModelCallError(
-                    f"{error.message}, but takes a short test question: this request is too long for it, or its content "
-                    "is refused",
+                    f"{error.message}, but answers a short test question: this request is too long for the model, or its content is refused",
                     code=error.code,
                     remedy="Set window_characters to less than the model can read, or let a person decide.",
                     usage=error.usage,
@@ -379,7 +378,7 @@ class ParsedAnswer(NamedTuple, Generic[AnswerT]):
 
 
 class PendingQuestion(Generic[AnswerT]):
-    """A question on its way to the model: its prompt, identity, attempts and time."""
+    """A question on its way to the model, with its attempts and deadline."""
 
     def __init__(self, question: Question[AnswerT], model_name: str, base_url: str | None) -> None:
         self.question = question
@@ -406,7 +405,7 @@ class PendingQuestion(Generic[AnswerT]):
         )
 
     def estimate_usage(self) -> Usage:
-        """Estimate the tokens of a call, input on the high side; reasoning is not counted."""
+        """Estimate the tokens of a call, rather too many; reasoning is not counted."""
         question = self.question
         input_tokens = estimate_input_tokens(self.prompt, question.system_instruction, self.schema, question.images)
         return Usage(calls=1, input_tokens=input_tokens, output_tokens=EXPECTED_ANSWER_TOKENS)
@@ -431,7 +430,7 @@ class PendingQuestion(Generic[AnswerT]):
         )
 
     def prepare_next_call(self, error: ModelCallError, usage: Usage) -> None:
-        """Let the next call know what was wrong with the last answer."""
+        """Add to the next call what was wrong with the last answer."""
         if error.code in _UNUSABLE_ANSWER_CODES:
             self.answer_fault = error.message
         error.is_transient |= error.code == "LLM-TRUNCATED" and self.max_output_tokens is None

@@ -11,7 +11,7 @@ _DEFAULT_PAUSE_SECONDS = 1.0
 
 
 class AimdLimiter:
-    """A limit of concurrent calls that adapts to the provider: fewer after refusals.
+    """A limit of concurrent calls that falls after refusals and rises slowly.
 
     Additive increase, multiplicative decrease, as in TCP: a call refused for its rate halves the limit, once for all
     calls that ran at that time; each full round of successful calls raises it by one, up to ``max_in_flight``. Waiting

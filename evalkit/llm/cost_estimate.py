@@ -1,4 +1,4 @@
-"""Estimate what language models would cost, without any call."""
+"""Estimate of what language models would cost, without any call."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,14 +15,14 @@ class _SilentProvider:
         self.name = name
 
     async def send(self, request: Request) -> Reply:
-        raise NotImplementedError("an estimate sends nothing")
+        raise NotImplementedError("a cost estimate must not call a model")
 
     async def close(self) -> None:
         pass
 
 
 class EstimatingModel(LanguageModel):
-    """A model that sends nothing: it counts a question's cost and answers offline.
+    """A model that makes no calls: it counts the cost and answers offline.
 
     Answers in the journal cost nothing. Later questions are built from the offline answers.
     """

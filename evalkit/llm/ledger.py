@@ -1,4 +1,4 @@
-"""Journal the calls of language models, count their cost, and enforce limits.
+"""Ledger of model calls: journal, costs and spending limits.
 
 A call is journalled before its answer is used. An identical question (the same bytes, the same model) is answered from
 the journal, in this run or a later one. Failed calls are never reused.
@@ -21,7 +21,7 @@ from evalkit.store import ModelCall
 
 
 class Journal(Protocol):
-    """The interface of a store of calls, on disk (``evalkit.store``) or in memory."""
+    """Interface of a store of model calls, on disk or in memory."""
 
     def add_call(self, call: ModelCall) -> None:
         """Store a call durably before returning."""
@@ -64,7 +64,7 @@ class MemoryJournal(Journal):
 
 
 class SpendingLimitError(ModelError):
-    """A call would exceed a spending limit."""
+    """Error for a call that would exceed a spending limit."""
 
 
 class Ledger:
@@ -98,7 +98,7 @@ class Ledger:
         """False: a call over a limit of the run only gets no answer, so that a measurement reports what it has."""
 
     def find_calls_of_latest_answer(self, question_sha256: str) -> list[ModelCall]:
-        """List the calls that a question's latest answer took, oldest first.
+        """List the calls that led to a question's latest answer, oldest first.
 
         If the last call was answered: this call and the failed calls directly before it. Otherwise: all failed calls
         since the last answer.
@@ -114,7 +114,7 @@ class Ledger:
 
     @property
     def usage_by_role(self) -> dict[str, Usage]:
-        """Cost of this run's calls by role; answers from the journal cost nothing."""
+        """Cost of this run's calls by role; answers from the journal are free."""
         return dict(sorted(self._usage_by_role.items()))
 
     def get_usage_in_this_run(self, document_sha256: str) -> Usage:
@@ -185,7 +185,7 @@ def get_call_usage(call: ModelCall) -> Usage:
 
 
 def sum_usages(usages: Iterable[Usage]) -> Usage:
-    """Add up usages; the dollars are None if they are None for any usage."""
+    """Sum usages; the dollars are None if any usage has no dollars."""
     return sum(usages, Usage())
 
 

@@ -49,7 +49,7 @@ class Question(ABC, Generic[AnswerT]):
 
     @property
     def document_sha256(self) -> str:
-        """SHA-256 of the document that the question is about; empty: of no document.
+        """SHA-256 of the document that the question is about; empty if about none.
 
         Spending limits and the purge of documents use this hash.
         """
@@ -57,7 +57,7 @@ class Question(ABC, Generic[AnswerT]):
 
     @property
     def system_instruction(self) -> str:
-        """Rules for every prompt, which models weigh more than the prompt; empty: none."""
+        """System instruction, which is sent with every prompt; empty for none."""
         return ""
 
     def prompt(self) -> str:
@@ -167,7 +167,7 @@ def list_normalisation_changes(answers: Iterable[Answer[Any]]) -> tuple[str, ...
 
 
 class Model(Protocol):
-    """The interface of anything that answers questions."""
+    """Interface of anything that answers questions."""
 
     @property
     def name(self) -> str:
@@ -211,7 +211,7 @@ class Reply:
 
 
 class ModelCallError(ModelError):
-    """A call to a language model failed, or its reply cannot be used.
+    """Error for a failed call of a language model, or an unusable reply.
 
     Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-OPTION`` (an optional part was
     refused, and is left out next time) ``LLM-CONTEXT`` (the prompt is too long) ``LLM-RATE`` (429) ``LLM-SERVER``
@@ -240,7 +240,7 @@ class ModelCallError(ModelError):
 
 
 class Provider(Protocol):
-    """The interface of a service or program that runs a language model."""
+    """Interface of a service or program that runs a language model."""
 
     @property
     def name(self) -> str:

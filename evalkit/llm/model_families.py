@@ -52,7 +52,7 @@ def estimate_answer_tokens(answer_json: str) -> int:
 
 
 class PageSource(StrictRecord):
-    """A page that states facts."""
+    """A web page that is the source of facts."""
 
     address: str
     as_of: date
@@ -60,7 +60,7 @@ class PageSource(StrictRecord):
 
 
 class Fact(StrictRecord, Generic[FactT]):
-    """A fact about models, and the name of the page that states it."""
+    """A fact about models, and the name of its source."""
 
     value: FactT
     source: str
@@ -82,12 +82,12 @@ class ModelFacts(StrictRecord):
 
     @property
     def has_vision(self) -> bool | None:
-        """True if the model accepts pictures; None if unknown."""
+        """True if the model accepts images; None if unknown."""
         return None if self.images is None else self.images.value
 
     @property
     def context_tokens(self) -> int | None:
-        """The most tokens of a prompt; None if unknown."""
+        """The maximum number of tokens in a prompt; None if unknown."""
         return None if self.context is None else self.context.value
 
     def list_values(self) -> dict[str, object]:
@@ -95,7 +95,7 @@ class ModelFacts(StrictRecord):
         return {name: fact.value for name in ModelFacts.model_fields if (fact := getattr(self, name)) is not None}
 
     def limit_output_tokens(self, wanted_tokens: int | None) -> int | None:
-        """Return the output limit to send; None: none.
+        """Return the limit of output tokens to send; None for no limit.
 
         ``wanted_tokens``: a limit that is wanted instead of the usual one. The model's own limit is never exceeded.
         """
@@ -123,7 +123,7 @@ class ModelFamily(ModelFacts):
 
 
 class ModelProvider(StrictRecord):
-    """A service or server, as it stands before the colon of ``--model``."""
+    """A service or server, named before the colon in ``--model``."""
 
     title: str
     prices: str | None = None
@@ -139,7 +139,7 @@ class ModelProvider(StrictRecord):
 
 
 class ModelFamilyTable(StrictRecord):
-    """The whole table."""
+    """The content of ``model_families.toml``."""
 
     sources: Mapping[str, PageSource]
     providers: Mapping[str, ModelProvider]

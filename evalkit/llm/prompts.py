@@ -1,4 +1,4 @@
-"""Fill in prompt files, and fence quoted documents and answers within prompts.
+"""Prompt files: fill in variables, and fence quoted documents and answers.
 
 A prompt file is a ``string.Template``: ``${name}`` is a variable, ``$$`` a dollar sign. Missing and unknown variables
 are errors. The document's text comes first in every prompt, byte for byte equal for all roles. It is fenced, because
@@ -47,7 +47,7 @@ def fill_prompt_template(prompt_name: str, **variables: str) -> str:
 
 
 def describe_pictures(prompt_name: str, page_numbers: Sequence[int]) -> str:
-    """Return the named prompt about the pages sent as pictures; empty if none are."""
+    """Return the prompt text about the page images; empty if none are sent."""
     page_list = ", ".join(f"page {page_number}" for page_number in page_numbers)
     return "\n" + fill_prompt_template(prompt_name, pages=page_list) if page_numbers else ""
 
@@ -63,7 +63,7 @@ def compute_prompt_versions(prompts_folder: str | None = None) -> dict[str, str]
 
 @contextmanager
 def use_own_prompts(prompts_folder: str | None) -> Iterator[None]:
-    """Use the prompts of a site's folder in this task and those it starts."""
+    """Use the prompts in a site's folder in this task and in tasks it starts."""
     token = _OWN_PROMPTS.set(load_own_prompts(prompts_folder))
     try:
         yield
@@ -128,12 +128,12 @@ def _number_paragraphs(page: Page) -> str:
 
 
 def fence_model_output(bundle: DocumentBundle, model_output: Any, tag_name: str = "classification") -> str:
-    """Return a model's output about the document as JSON between fence marks."""
+    """Return a model's earlier output as JSON between fence marks."""
     return fence_json(model_output, tag_name, bundle.sha256)
 
 
 def fence_json(json_value: Any, tag_name: str, fence_seed: str) -> str:
-    """Return a value as JSON between fence marks, which the value cannot forge.
+    """Return a value as JSON between fence marks that the value cannot imitate.
 
     The marks contain a part of the hash of the JSON and ``fence_seed``, such as the document's hash.
     """
@@ -141,7 +141,7 @@ def fence_json(json_value: Any, tag_name: str, fence_seed: str) -> str:
 
 
 def fence_text(text: str, tag_name: str, fence_seed: str) -> str:
-    """Return a text between fence marks, which the text cannot forge."""
+    """Return a text between fence marks that the text cannot imitate."""
     # Other marks than the document's: the model that wrote the text has read those.
     fence_id = hashlib.sha256(f"fence:{fence_seed}:{text}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"<{tag_name}-{fence_id}>\n{text}\n</{tag_name}-{fence_id}>"

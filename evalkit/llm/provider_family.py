@@ -34,25 +34,25 @@ class ProviderFamily:
 def read_credential(environment: Mapping[str, str], variable_name: str) -> str:
     """Return a key or project name from the environment; empty if it is not set.
 
-    UsageError MODEL-KEY if it contains characters that no key has.
+    UsageError MODEL-KEY if it contains characters that do not occur in API keys.
     """
     credential = environment.get(variable_name, "").strip()
     if not (credential.isascii() and credential.isprintable()):
         raise UsageError(
-            f"{variable_name} contains characters that no key has",
+            f"{variable_name} contains characters that do not occur in API keys",
             code="MODEL-KEY",
-            remedy="Copy the key into the variable again.",
+            remedy="Copy the API key into this environment variable again.",
         )
     return credential
 
 
 def create_key_error(reason: str, variable_names: str) -> UsageError:
-    """Create the error that credentials are missing; the remedy names the variables."""
+    """Create the error for missing credentials; the remedy names the variables."""
     return UsageError(reason, code="MODEL-KEY", remedy=f"Set {variable_names}.")
 
 
 def require_confidential_base_url(base_url: str, *, allow_private_network: bool) -> str:
-    """Return a base URL unchanged if data sent to it cannot be read on the way.
+    """Return a base URL if data sent to it is encrypted or stays in the network.
 
     UsageError MODEL-ADDRESS if the URL is invalid, contains credentials, or uses plain http to a server other than this
     computer. ``allow_private_network``: also allow plain http to an IP address in a private network.
@@ -73,7 +73,7 @@ def require_confidential_base_url(base_url: str, *, allow_private_network: bool)
         raise UsageError(
             "the base URL of the model is not valid, or contains a user name, password or query",
             code="MODEL-ADDRESS",
-            remedy="Write it as https://HOST/PATH; keys belong in the environment.",
+            remedy="Write the base URL as https://HOST/PATH; put keys into environment variables.",
         )
     if url_parts.scheme == "http" and not is_local_host(host, allow_private_network=allow_private_network):
         allowed_hosts = (

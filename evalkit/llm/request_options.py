@@ -1,4 +1,4 @@
-"""Optional parts of requests, sent as the model's family allows.
+"""Optional parts of requests, limited to what a model's family accepts.
 
 They are left out once a server refuses them. A refusal costs one call. What was refused is remembered as long as the
 provider lives, and logged once.
@@ -47,7 +47,7 @@ class RequestOptions(NamedTuple):
         return self.answer_modes[0]
 
     def find_refused_option(self, refusal: str) -> tuple[str, RequestOptions] | None:
-        """Return the option that a refusal names, and the options without it.
+        """Return the refused option, and the options without it.
 
         None if it names none.
         """
@@ -73,7 +73,7 @@ class RequestOptions(NamedTuple):
 
 
 class RequestFitter:
-    """Fitter of requests to a model, by its family's facts and its server's refusals."""
+    """Adapts requests to a model, by known facts and by its server's refusals."""
 
     def __init__(self, model_name: str, facts: ModelFacts) -> None:
         """Start with everything that the facts allow."""
@@ -110,7 +110,7 @@ class RequestFitter:
     def explain_refusal(
         self, request: Request, sent_options: RequestOptions, error_body: object, *, usage: Usage | None = None
     ) -> ModelCallError | None:
-        """Return the error of a refusal that names its cause; None if it names none.
+        """Return the error for a refusal that states its cause; None if it does not.
 
         LLM-OPTION if an option was refused: it is left out from now on, and the call may be repeated. LLM-CONTEXT if
         the prompt is too long. ``error_body``: the response's body, parsed if it is JSON.
@@ -185,7 +185,7 @@ def _leave_out_quotes(text: str, quoted_text: str) -> str:
 
 
 def build_prompt(request: Request, options: RequestOptions) -> str:
-    """Build the prompt; parts that the model does not take separately are at its end."""
+    """Build the prompt, with parts at its end that the model takes only there."""
     system_instruction = "" if options.has_system_instruction else request.system_instruction
     prompt = "\n\n".join(filter(None, (request.prompt, system_instruction)))
     if options.answer_mode == "schema":
@@ -194,7 +194,7 @@ def build_prompt(request: Request, options: RequestOptions) -> str:
 
 
 async def send_with_all_options(provider: Provider, request: Request) -> Reply:
-    """Send a request, again as long as the server refuses options. ModelCallError."""
+    """Send a request; repeat it without options that the server refuses."""
     while True:
         try:
             return await provider.send(request)

@@ -1,4 +1,4 @@
-"""Runs over many documents: find and read files, decide, resume if interrupted."""
+"""Runs over many documents: find and read files, decide on them, resume."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -40,7 +40,7 @@ async def arun(options: RunOptions) -> RunSummary:
 
 @accept_options(RunOptions)
 def estimate(options: RunOptions) -> RunEstimate:
-    """Estimate what :func:`run` would cost, without any call of a model.
+    """Estimate the cost of :func:`run`, without any call of a model.
 
     Documents are read, and the run need not read them again. Finished documents and answers in the journal cost
     nothing.

@@ -51,7 +51,7 @@ _MAX_PASSES = 10
 
 
 class BackedUpFile(LazyStrictRecord):
-    """Copy of a file in a backup."""
+    """A file in a backup."""
 
     size: int
     sha256: str
@@ -60,7 +60,7 @@ class BackedUpFile(LazyStrictRecord):
 
 
 class BackupManifest(LazyStrictRecord):
-    """Content of a backup."""
+    """Manifest of a backup: its files with their hashes."""
 
     schema_version: int = 1
     evalkit: str
@@ -70,7 +70,7 @@ class BackupManifest(LazyStrictRecord):
 
 @dataclass(frozen=True)
 class BackupSummary:
-    """A finished backup."""
+    """Summary of a finished backup."""
 
     path: str
     files: int
@@ -98,9 +98,9 @@ def back_up(output_folder: OutputFolder, target: Path, *, clock: Callable[[], da
     earlier_backup = find_newest_backup(target)
     if earlier_backup is not None and not is_of_same_origin(earlier_backup, output_folder):
         raise UsageError(
-            f"{target} has backups of another output folder",
+            f"{target} contains backups of another output folder",
             code="BACKUP-OTHER",
-            remedy="Name a folder of its own for each output folder.",
+            remedy="Name a separate backup folder for each output folder.",
         )
     monotonic_start = time.monotonic()
     # A database that is missing stays so: it is rebuilt from the files, now or after a restore.
@@ -116,7 +116,7 @@ def back_up(output_folder: OutputFolder, target: Path, *, clock: Callable[[], da
                 raise UsageError(
                     "a purge of the output folder is unfinished",
                     code="BACKUP-PURGE",
-                    remedy="Wait for it, or finish it with `evalkit purge` without a name; then back up.",
+                    remedy="Wait until the purge has ended, or finish it with `evalkit purge` without a DOC_ID; then back up.",
                 )
             made_at = format_zulu(clock())
             write_database = snapshot.enter_context(index.hold_snapshot())
@@ -153,7 +153,7 @@ def find_newest_backup(folder: Path) -> Path | None:
 
 
 def is_of_same_origin(backup: Path, output_folder: OutputFolder) -> bool:
-    """Return False if a backup is of another output folder: one with another salt."""
+    """Return False if a backup is from another output folder (another salt)."""
     salt_path = backup / FILES_FOLDER / PATIENT_SALT_FILE
     if not salt_path.is_file() or not output_folder.has_file(PATIENT_SALT_FILE):
         return True
@@ -169,14 +169,14 @@ def read_manifest(backup: Path) -> BackupManifest:
 
 
 def require_intact_files(backup: Path, files: Mapping[str, BackedUpFile]) -> None:
-    """Read a backup's files. StoreError if one is missing or was changed."""
+    """Read a backup's files. StoreError if a file is missing or was changed."""
     changed_names = find_changed_files(backup / FILES_FOLDER, {name: file.sha256 for name, file in files.items()})
     if changed_names:
         raise build_damage_error(backup, changed_names)
 
 
 def build_damage_error(backup: Path, names: Sequence[str]) -> StoreError:
-    """Build the error for a backup in which these files are not what was backed up."""
+    """Build the error for a backup in which these files are damaged."""
     count = format_count(len(names), "file")
     return _build_backup_error(backup, f"has {count} missing, changed or added, such as {names[0]}")
 

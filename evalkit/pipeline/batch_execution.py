@@ -21,7 +21,7 @@ _CAPACITY_POLL_SECONDS = 1.0
 
 
 class ProcessedDocument(Protocol):
-    """Protocol of a document's outcome: its error, and what the calls of models cost."""
+    """Interface of a document's outcome: its error, and the cost of model calls."""
 
     @property
     def doc_id(self) -> str:
@@ -29,7 +29,7 @@ class ProcessedDocument(Protocol):
 
     @property
     def error(self) -> str | None:
-        """Reason why the document failed, and the remedy; None if it did not fail."""
+        """Reason why the document failed, and the remedy; None if it succeeded."""
 
     @property
     def calls(self) -> int:
@@ -37,7 +37,7 @@ class ProcessedDocument(Protocol):
 
     @property
     def tokens(self) -> int:
-        """Number of their input and output tokens."""
+        """Number of input and output tokens of these calls."""
 
     @property
     def cost_usd(self) -> str | None:
@@ -98,7 +98,7 @@ class BatchSummary(Generic[DocumentT]):
         return [document for document in self.documents if document.error]
 
     def list_failure_lines(self) -> list[str]:
-        """List a line for each document that failed, each problem and each copy."""
+        """List a line for each failed document, each problem and each duplicate."""
         return [*(f"{document.doc_id}: {document.error}" for document in self.failed), *self.problems, *self.copies]
 
     @property

@@ -1,4 +1,4 @@
-"""Discovery of a run's documents, and the names (doc_ids) that they get.
+"""Discovery of a run's documents, and assignment of their names (doc_ids).
 
 A document is identified by the SHA-256 of its bytes. It gets its ``doc_id`` once, with the inputs sorted: the file's
 stem in safe characters, followed by eight hex digits of the hash if another document has that stem already.
@@ -50,7 +50,7 @@ class DiscoveredDocuments:
     """Files in folders and mails that are not read because of their format."""
 
     def leave_out_skipped(self, run_inputs: Iterable[Path | str | None]) -> Self:
-        """Return a copy in which the run's other inputs do not count as skipped."""
+        """Return a copy that does not count the run's other input files as skipped."""
         input_paths = [Path(os.path.abspath(run_input)) for run_input in run_inputs if run_input is not None]
         return replace(
             self,
@@ -71,7 +71,7 @@ def discover_documents(
     yes: bool = False,
     settle_seconds: float = 0,
 ) -> DiscoveredDocuments:
-    """Find the documents at these paths, and give each of them a doc_id.
+    """Find the documents at these paths, and assign each a doc_id.
 
     ``doc_id_by_sha256`` has the documents of earlier runs, which keep their doc_ids. No new document gets one of the
     ``reserved_ids``. ``yes``: accept ``/``, the home folder and the output folder as inputs. ``settle_seconds``: skip
@@ -113,7 +113,7 @@ def discover_documents(
 
 
 def list_paths(paths: InputPaths) -> list[Path | str]:
-    """List the paths that a caller gave; one text or Path is one path.
+    """Return the caller's paths as a list, also for a single text or Path.
 
     >>> list_paths("records/"), list_paths(["a.pdf", "b.pdf"])
     (['records/'], ['a.pdf', 'b.pdf'])

@@ -81,7 +81,7 @@ async def create_and_save_unread_bundle(
     processing_timestamp: str,
     reader_version: str,
 ) -> BundleWithTimings:
-    """Save and return a bundle of a document that takes too long: no page is read."""
+    """Save and return an unread bundle for a document that takes too long to read."""
     total_pages = await executor.count_pages(source.path)
     bundle = DocumentBundle(
         doc_id=source.doc_id,

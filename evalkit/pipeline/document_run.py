@@ -1,4 +1,4 @@
-"""Run over many documents: read each, decide about it, store the results."""
+"""Run over many documents: read each, decide on it, and store the results."""
 
 from __future__ import annotations
 
@@ -436,7 +436,7 @@ class _DocumentRun:
             bundle = self._load_earlier_bundle(source)
             if bundle is None and self._reader_config.documentai:
                 return (
-                    f"{source.doc_id} is not counted: Document AI has not read it, and an estimate sends nothing. "
+                    f"{source.doc_id} is not counted: Document AI has not read it, and a cost estimate must not call a model. "
                     "Add --reader local to estimate by this machine's reading"
                 )
             if bundle is None:

@@ -46,7 +46,7 @@ _MAX_LOG_LEVEL = 20.0
 
 
 class AuditSequence(NamedTuple):
-    """Audits of a stratum in the order in which their documents were accepted."""
+    """Audits of one stratum, in the order in which the documents were accepted."""
 
     risks: FloatArray
     """The program's stated risk (0..1) that the answer is wrong."""
@@ -58,7 +58,7 @@ class AuditSequence(NamedTuple):
 
 
 class DriftEvidence(NamedTuple):
-    """State of a stratum's detector after one of its wrong answers."""
+    """State of a stratum's drift detector after one wrong answer."""
 
     position: int
     """Position of the wrong answer among the audits."""
@@ -69,7 +69,7 @@ class DriftEvidence(NamedTuple):
 
 
 def compute_drift_evidence(audits: AuditSequence, first_position: int = 0) -> list[DriftEvidence]:
-    """Compute the detector after each wrong answer from ``first_position`` on.
+    """Compute the detector's state after each wrong answer from ``first_position``.
 
     Changes before ``first_position`` are not searched for; earlier audits show what is usual. Between two wrong answers
     the detector only falls, but for the ratios that begin there.
@@ -114,7 +114,7 @@ def _compute_intolerable_ratio(is_found_wrong: npt.NDArray[np.bool_]) -> float:
 
 
 def find_unusual_runs(sums: FloatArray, document_counts: FloatArray) -> int | None:
-    """Return how many of the newest runs differ from those before, else None.
+    """Return how many of the newest runs differ from earlier runs; None if none.
 
     ``sums`` has, for each run, the sum of a measure (0..1) of its documents. Documents of one run are alike, so that a
     run counts as few of them.
@@ -162,7 +162,7 @@ def _compute_level(log_ratios: FloatArray, run_length: float) -> float:
 
 
 def find_brakes_by_stratum(events: Iterable[LoggedEvent]) -> dict[str, LoggedEvent]:
-    """Map each braked stratum to the event that braked it."""
+    """Map each stratum under a brake (audit of all) to the event that started it."""
     brake_by_stratum = {}
     for event in events:
         if event.kind == "braked":

@@ -1,4 +1,4 @@
-"""Log of a folder's own decisions.
+"""Log of an output folder's own events: certificates, brakes, promotions.
 
 They are certificates, brakes, promotions and their reversals, and dossiers. ``events/0001.json``, ``0002.json`` … are
 created exclusively and never changed; each contains the SHA-256 of the previous one. An event holds counts, dates,
@@ -80,7 +80,7 @@ def read_events(output_folder: OutputFolder) -> list[LoggedEvent]:
 
 
 def find_changed_events(output_folder: OutputFolder) -> Iterator[str]:
-    """Yield the name of each event file that the next event does not fit.
+    """Yield the name of each event file whose hash differs from the recorded hash.
 
     StoreError as in ``read_events``. A change of the newest event, or its removal, is not found here.
     """
@@ -92,5 +92,5 @@ def find_changed_events(output_folder: OutputFolder) -> Iterator[str]:
 
 
 def hash_event_file(output_folder: OutputFolder, number: int) -> str:
-    """Compute the SHA-256 (hex) of the file of an event, which the next event stores."""
+    """Compute the SHA-256 (hex) of an event's file, which the next event stores."""
     return hashlib.sha256(output_folder.read_bytes(event_file_name(number))).hexdigest()

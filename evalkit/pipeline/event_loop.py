@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in another thread, and return its outcome.
+    """Run a coroutine to its end in another thread, and return its result.
 
     In Jupyter, the loop of the caller's thread is already running.
     """

@@ -1,4 +1,4 @@
-"""Field extraction from one document's forms and reports, or reuse of fields."""
+"""Extraction of fields from one document's forms and reports, or their reuse."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class FieldExtractor:
     async def extract(
         self, bundle: DocumentBundle, classification: ClassificationOutput | None
     ) -> tuple[tuple[Extraction, ...], UsageReport]:
-        """Extract the fields of all reports and forms in page order; return usage, too.
+        """Extract the fields of all reports and forms in page order; also return usage.
 
         Without a ``classification``, the document is classified and verified first, if it has pages that are not forms; an
         issue of a verifier then puts the types in doubt. StoreError if a model's answer could not be stored.
@@ -281,7 +281,7 @@ def load_finished_extractions(output_folder: OutputFolder, doc_id: str, fingerpr
 
 
 def load_earlier_classification(output_folder: OutputFolder, bundle: DocumentBundle) -> ClassificationOutput | None:
-    """Load the classification of the same bytes: an expert's, else an earlier run's.
+    """Load an expert's classification of the same file, else an earlier run's.
 
     None if there is none.
     """
@@ -349,7 +349,7 @@ def _save_and_publish(
 def queue_fields_or_write_silver_truth(
     output_folder: OutputFolder, index: OutputIndex, document_extractions: Extractions, bundle: DocumentBundle
 ) -> None:
-    """Queue a document's fields if a person has to check any of its reports or forms.
+    """Queue a document's fields for an expert, or save them as silver ground truth.
 
     Otherwise the fields become silver ground truth, if the document's own ground truth has reports of these types. An
     outdated case or record of an earlier run is withdrawn.

@@ -1,4 +1,4 @@
-"""Fingerprint of a result: a hash of everything that determines the result.
+"""Fingerprint of a result: a hash of all inputs, settings and versions.
 
 A document with an unchanged fingerprint is not processed again.
 """
@@ -109,7 +109,7 @@ def compute_fingerprint(
 
 
 def describe_settings(settings: Settings, reader_version: str) -> dict[str, Any]:
-    """Return what determines the results of all documents: settings, versions, models."""
+    """Describe settings, versions and models that determine all results."""
     return {
         "reader": reader_version,
         "ocr_seconds": settings.ocr_seconds,
@@ -122,7 +122,7 @@ def describe_settings(settings: Settings, reader_version: str) -> dict[str, Any]
 
 
 def describe_models(settings: Settings) -> dict[str, Any]:
-    """Return what determines models' results: names, known facts, servers, window."""
+    """Describe the facts about models that determine their results."""
     model_names = sorted(settings.models.all_model_names)
     return {
         "models": settings.models.model_dump(),
@@ -134,7 +134,7 @@ def describe_models(settings: Settings) -> dict[str, Any]:
 
 
 def find_window_characters(settings: Settings) -> int:
-    """Return the most characters of a document that fit in one question to any model."""
+    """Return how many characters of a document fit in one question to any model."""
     model_names = (*settings.models.all_model_names, *settings.reliability_loop.ensemble)
     return settings.window_characters or min(
         find_model_facts(name, settings.context_tokens).compute_window_characters() for name in model_names
@@ -142,12 +142,12 @@ def find_window_characters(settings: Settings) -> int:
 
 
 def find_base_url(provider_and_model: str, settings: Settings) -> str | None:
-    """Return the setting ``{family}_base_url`` of a model's family; None if not set."""
+    """Return the setting ``{family}_base_url`` of a model; None if it is not set."""
     base_url: str | None = getattr(settings, f"{provider_and_model.partition(':')[0]}_base_url", None)
     return base_url
 
 
 def find_own_server(provider_and_model: str, settings: Settings) -> str | None:
-    """Return the address of the site's own server of a model; None for a provider's."""
+    """Return the address of a site's own model server; None for a provider's server."""
     family = find_family(provider_and_model)
     return find_base_url(provider_and_model, settings) if family and family.description.self_hostable else None

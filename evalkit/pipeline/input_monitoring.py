@@ -1,4 +1,4 @@
-"""Warnings about unusual input.
+"""Warnings about input that differs from earlier runs.
 
 They are about new words, layouts and senders, poor reading, many escalations. Each run counts, for each stratum, how
 much of its documents was new. A stratum whose newest runs differ from those before is warned about: more of its
@@ -47,7 +47,7 @@ _WORD_PATTERN = re.compile(r"[^\W\d_]{3,}")
 
 
 class StratumCounts(StrictRecord):
-    """Counts of one stratum in one run."""
+    """Counts of one run's documents in one stratum."""
 
     documents: int = 0
     audits: int = 0
@@ -57,7 +57,7 @@ class StratumCounts(StrictRecord):
 
 
 class MonitoredRun(StrictRecord):
-    """Counts of one run by stratum, and the warnings that they gave."""
+    """Counts of one run by stratum, and the warnings that followed from them."""
 
     started_at: str
     strata: dict[str, StratumCounts]
@@ -88,12 +88,12 @@ def read_monitoring_record(output_folder: OutputFolder) -> MonitoringRecord:
         MonitoringRecord,
         output_folder.read_json(MONITORING_FILE, max_schema_version=SCHEMA_VERSION),
         MONITORING_FILE,
-        "Remove the file: the next runs count anew.",
+        "Delete the file: the next run starts the monitoring again.",
     )
 
 
 def find_warned_strata(runs: Iterable[MonitoredRun]) -> dict[str, str]:
-    """Map each stratum whose warning still costs audits to its unusual measure."""
+    """Map each stratum under a warning to the measure that is unusual."""
     audits_left: dict[str, int] = {}
     measure_by_stratum: dict[str, str] = {}
     for run in runs:
@@ -106,7 +106,7 @@ def find_warned_strata(runs: Iterable[MonitoredRun]) -> dict[str, str]:
 
 
 def map_warned_starts(runs: Sequence[MonitoredRun]) -> dict[str, list[str]]:
-    """Map each stratum with warnings to the starts of the first unusual runs."""
+    """Map each stratum with warnings to the start times of its first unusual runs."""
     starts_by_stratum: dict[str, list[str]] = {}
     for position, run in enumerate(runs):
         for stratum, warnings in run.warnings.items():
@@ -117,7 +117,7 @@ def map_warned_starts(runs: Sequence[MonitoredRun]) -> dict[str, list[str]]:
 
 
 def find_warnings(earlier_runs: Iterable[MonitoredRun], newest_run: MonitoredRun) -> dict[str, dict[str, int]]:
-    """Find the measures of each stratum in which its newest runs are unusual.
+    """Find the measures by which a stratum's newest runs are unusual.
 
     What was warned about is usual from then on: only runs since the unusual ones began are compared.
     """
@@ -142,7 +142,7 @@ def find_warnings(earlier_runs: Iterable[MonitoredRun], newest_run: MonitoredRun
 
 
 class InputMonitor:
-    """Counter of what is new in a run's documents, compared with all earlier runs."""
+    """Counter of unusual input in a run's documents, compared with earlier runs."""
 
     def __init__(self, output_folder: OutputFolder, salt: bytes) -> None:
         self._output_folder = output_folder
@@ -184,7 +184,7 @@ class InputMonitor:
             )
 
     def save(self, started_at: str) -> None:
-        """Store the run's counts and warnings, if it has decided any document."""
+        """Store the run's counts and warnings, if it decided any document."""
         if not self._document_count:
             return
         run = MonitoredRun(started_at=started_at, strata=dict(sorted(self._counts_by_stratum.items())))
@@ -237,6 +237,8 @@ def _unpack_counts(packed: str) -> np.ndarray:
         data = b""
     if len(data) != _COUNTERS:
         raise StoreError(
-            f"{MONITORING_FILE} is damaged", code="STORE-TORN", remedy="Remove the file: the next runs count anew."
+            f"{MONITORING_FILE} is damaged",
+            code="STORE-TORN",
+            remedy="Delete the file: the next run starts the monitoring again.",
         )
     return np.frombuffer(data, dtype=np.uint8).astype(np.int64)

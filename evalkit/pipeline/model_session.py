@@ -1,4 +1,4 @@
-"""Language models of one run, with their ledger and concurrency limits."""
+"""Language models of one run, with their cost ledger and concurrency limits."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ _SINGLE_REVIEWER_ROLES = ("semantic_financial",)
 
 
 class ModelSession:
-    """Language models of one run, by role; they share one ledger."""
+    """Language models of one run, by role, with a shared cost ledger."""
 
     def __init__(
         self,
@@ -104,16 +104,16 @@ class ModelSession:
 
     @property
     def has_language_models(self) -> bool:
-        """True if the session uses any language model."""
+        """True if the session uses any language model besides the built-in model."""
         return bool(self._language_models)
 
     @property
     def setup_error(self) -> ModelSetupError | None:
-        """A failure of a model's key, name or parameters in this run; None if none failed."""
+        """An error of a model's key, name or parameters in this run, or None."""
         return next((model.setup_error for model in self._language_models.values() if model.setup_error), None)
 
     async def probe_models(self) -> None:
-        """Ask each language model a tiny test question before a long run.
+        """Send each language model a short test question before a long run.
 
         ModelSetupError if a key, name or parameter is refused; RunStopped if a server cannot be reached. A model that is
         only slow or overloaded is asked again when its first question comes.
@@ -129,20 +129,20 @@ class ModelSession:
                 )
 
     async def wait_until_up(self) -> bool:
-        """Wait while a model's service is down; return False if none is."""
+        """Wait while a model's service is down; return False if no service is down."""
         models_down = [model for model in self._language_models.values() if model.is_down]
         for model in models_down:
             await model.wait_until_up()
         return bool(models_down)
 
     def get_seconds_waited(self, document_sha256: str) -> float:
-        """Return the seconds that a document has waited for language models so far."""
+        """Return the seconds for which a document has waited for language models."""
         return (
             self._wait_by_document[document_sha256].total_seconds if document_sha256 in self._wait_by_document else 0.0
         )
 
     def mark_run_finished(self) -> tuple[str, ...]:
-        """Mark the ``--fresh`` run as finished; return why that failed, if it did.
+        """Mark the ``--fresh`` run as finished; return an error text if that failed.
 
         A failure is a problem of the run, not an error, because the documents are done.
         """
@@ -165,7 +165,7 @@ class ModelSession:
 
 
 def find_seeing_roles(settings: Settings) -> frozenset[str]:
-    """Return the roles, in small letters, whose model is known to see pictures.
+    """Return the roles, in lower case, whose model is known to accept images.
 
     Empty if no pictures are to be sent. V3 sees none, because its traps are words.
     """

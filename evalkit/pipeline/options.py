@@ -83,7 +83,7 @@ class RunOptions(ProcessingOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions:
-    """Options of ``evaluate``; those without a description are as for ``RunOptions``.
+    """Options of ``evaluate``; see ``RunOptions`` for options not described here.
 
     Args:
         path: the PDF.
@@ -101,7 +101,7 @@ class EvaluateOptions:
 def accept_options(
     options_type: Callable[Parameters, OptionsT],
 ) -> Callable[[Callable[[OptionsT], OutcomeT]], Callable[Parameters, OutcomeT]]:
-    """Decorate a function to take the fields of its options record as arguments.
+    """Decorate a function to accept the fields of its options record as arguments.
 
     The function also gets the record's description.
     """
@@ -125,7 +125,7 @@ def accept_options(
 
 
 def resolve_settings(*, settings: Settings | None = None, output: Path | str | None = None, **options: Any) -> Settings:
-    """Return the given settings, or the environment's with the options of this call.
+    """Return the given settings, or settings from the environment and options.
 
     UsageError if settings are given together with options that replace settings. Only ``output`` may be given too:
     every caller takes it from its own argument first. The document types of the settings, and no others, are then in

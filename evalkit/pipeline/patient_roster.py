@@ -1,4 +1,4 @@
-"""Patient whom each file should be about, from a table and from settings.
+"""Patients whom files should be about, from a table and from settings.
 
 Source: contract ruling 22. The table names patients: errors name its rows, and never quote it.
 """
@@ -54,7 +54,7 @@ class PatientRoster:
     def list_unused_row_problems(
         self, sources: Sequence[SourceDocument], path_by_earlier_doc_id: Mapping[str, str | None]
     ) -> list[UsageError]:
-        """List an error for rows that match no document, or several.
+        """List an error for each row that matches no document, or several.
 
         ``path_by_earlier_doc_id`` as for ``list_unused_label_problems``.
         """
@@ -103,7 +103,7 @@ def read_patient_roster(path: Path) -> PatientRoster:
     for row_number, row in enumerate(read_table_rows(path, _ROSTER), 1):
         key = row.get("doc_id") or row.get("filename")
         if not isinstance(key, str) or not key:
-            raise _ROSTER.create_error(path, f"row {row_number} needs a text as doc_id or filename")
+            raise _ROSTER.create_error(path, f"row {row_number} needs text in the column doc_id or filename")
         try:
             identity = tuple(_iterate_identifiers(row))
         except ValueError as error:
@@ -116,7 +116,7 @@ def read_patient_roster(path: Path) -> PatientRoster:
             )
         row_number_by_key.setdefault(key, row_number)
     if not row_by_key:
-        raise _ROSTER.create_error(path, "it has no rows")
+        raise _ROSTER.create_error(path, "the table has no rows")
     return PatientRoster(SuppliedLabels(row_by_key), row_number_by_key, path)
 
 
@@ -135,14 +135,14 @@ def _iterate_identifiers(row: Mapping[str, Any]) -> Iterable[Identifier]:
             continue
         normal = normalise_identifier(kind, text)
         if normal is None:
-            raise ValueError(f"its {column} is not a valid value of this kind")
+            raise ValueError(f"its {column} is not valid")
         yield Identifier(kind=kind, value=text, normal=normal, box=_NO_BOX)
 
 
 def build_patient_expectation(
     settings: Settings, absolute_document_path: Path, roster_identity: tuple[Identifier, ...] = ()
 ) -> PatientExpectation:
-    """Combine a file's expected patients: its folder's setting, and its roster row.
+    """Combine a file's expected patients from its folder's setting and its row.
 
     Of nested folders with a setting, the innermost counts.
     """

@@ -1,4 +1,4 @@
-"""Restoring of a backup, without the documents that were purged since.
+"""Restoring of a backup, without documents that were purged after it.
 
 The folder is made aside, read back, and renamed: a killed restore leaves nothing. Purges that the backup does not know
 are repeated before that: their records are looked for in the other backups beside it, and where the caller says.
@@ -42,7 +42,7 @@ from evalkit.store import (
 
 @dataclass(frozen=True)
 class RestoreSummary:
-    """A restored output folder."""
+    """Summary of a restored output folder."""
 
     path: str
     backup: str
@@ -57,11 +57,11 @@ class RestoreSummary:
 
 
 def find_backup(path: Path) -> Path:
-    """Return a backup, or the newest in a folder of backups. UsageError if none."""
+    """Return a backup, or the newest backup in a folder. UsageError if none."""
     backup = path if (path / FILES_FOLDER).is_dir() else find_newest_backup(path)
     if backup is None:
         raise UsageError(
-            f"{path} is not a backup, and has none",
+            f"{path} is neither a backup nor a folder of backups",
             code="BACKUP-NONE",
             remedy="Name a folder that `evalkit backup` made, or the folder of all backups.",
         )
@@ -69,7 +69,7 @@ def find_backup(path: Path) -> Path:
 
 
 def check_backup(backup: Path) -> BackupManifest:
-    """Read every file of a backup, check it and the database, and return the manifest.
+    """Check every file and the database of a backup, and return the manifest.
 
     StoreError if a file is missing, was changed or does not belong there, or is of a newer evalkit.
     """
@@ -133,13 +133,13 @@ def _parse_target(output: Path | str) -> Path:
         raise UsageError(
             f"a backup is restored to a folder on this machine, not to {root}",
             code="OUTPUT-REMOTE",
-            remedy="Restore it to a folder, run `evalkit move-database`, and copy the files into the bucket.",
+            remedy="Restore the backup to a folder, run `evalkit move-database`, and copy the files into the bucket.",
         )
     if root.is_symlink() or root.is_file() or root.is_mount() or (root.is_dir() and any(root.iterdir())):
         raise UsageError(
             f"{root} is not empty, or is a file, a link or the root of a disk",
             code="RESTORE-TARGET",
-            remedy="Move it away, or name a new folder with --output. Nothing was changed.",
+            remedy="Nothing was changed. Move the existing files away, or name a new folder with --output.",
         )
     return root
 

@@ -17,7 +17,7 @@ ASSUMED_CALL_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class EstimatedCalls:
-    """Estimated calls of a model in one role."""
+    """Estimated number and cost of a model's calls in one role."""
 
     model: str
     role: str
@@ -30,7 +30,7 @@ class EstimatedCalls:
 
 @dataclass(frozen=True)
 class RunEstimate:
-    """Estimate of a run, for which the documents were read but no model was asked."""
+    """Estimated cost of a run; documents were read, but no model was called."""
 
     rows: tuple[EstimatedCalls, ...]
     documents: int
@@ -44,7 +44,7 @@ class RunEstimate:
     def create(
         cls, models: Iterable[EstimatingModel], seconds_by_model: Mapping[str, float | None], **counts: Any
     ) -> RunEstimate:
-        """Collect what the models have counted; ``seconds_by_model``: measured, or None."""
+        """Sum what the models counted; ``seconds_by_model`` has measured times or None."""
         rows = (
             EstimatedCalls(
                 model.name,
@@ -61,12 +61,12 @@ class RunEstimate:
 
     @property
     def usage(self) -> Usage:
-        """The usage of all models; its dollars are None if a price is unknown."""
+        """The estimated usage of all models; its dollars are None if a price is unknown."""
         return sum_usages(row.usage for row in self.rows)
 
     @property
     def minutes(self) -> float:
-        """Minutes of all calls, with as many at a time as the setting allows."""
+        """Minutes of all calls, at the concurrency that the settings allow."""
         return sum(row.usage.calls * row.seconds_per_call for row in self.rows) / self.calls_in_flight / 60
 
     def format_cost(self) -> str:
@@ -74,7 +74,7 @@ class RunEstimate:
         return "price unknown" if self.usage.cost_usd is None else f"{Decimal(self.usage.cost_usd):.2f} US dollars"
 
     def suggest_usd_limit(self) -> Decimal | None:
-        """Suggest a limit for this run: twice the estimate, at least one dollar.
+        """Suggest a dollar limit for this run: twice the estimate, at least one dollar.
 
         Twice, because reasoning and repeated calls are not in the estimate. None if a price is unknown.
         """

@@ -1,4 +1,4 @@
-"""History of a folder's runs, and the results that later runs replaced.
+"""History of an output folder's runs, with results that later runs replaced.
 
 ``runs/{name}/run.json`` says what a run was: inputs, settings, versions, times, usage of models, and the decision of each
 document with the hash of its result. The newest results lie in ``results/`` and ``extractions/``, as ever. Before a run
@@ -73,7 +73,7 @@ class RunInputs(StrictRecord):
     """True if the fields of reports and forms were extracted too."""
 
     def is_same_as(self, other: RunInputs) -> bool:
-        """Return True if ``other`` are the same inputs, before or after a purge."""
+        """Return True if ``other`` has the same inputs, apart from purged documents."""
         missing = set(other.paths) - set(self.paths)
         return (
             set(self.paths) <= set(other.paths)
@@ -83,7 +83,7 @@ class RunInputs(StrictRecord):
 
 
 class ModelUsage(StrictRecord):
-    """Calls of one model in one session, and what they cost."""
+    """Calls of one model in one session, and their cost."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -93,7 +93,7 @@ class ModelUsage(StrictRecord):
 
 
 class SessionTimes(TypedDict, total=False):
-    """Times of a session; without ``finished_at`` it was killed, or is under way.
+    """Times of a session; without ``finished_at``, it was killed or still runs.
 
     ``newest_link`` is number and SHA-256 of the newest link of the chain of changes before the record was written: who
     removes the chain must change the record too. It is here because a link's digest follows from its time.
@@ -108,7 +108,7 @@ class SessionTimes(TypedDict, total=False):
 
 
 class RunSession(StrictRecord):
-    """One command that began a run or continued it."""
+    """One command that began or continued a run."""
 
     times: SessionTimes
     decided: int = 0
@@ -121,7 +121,7 @@ class RunSession(StrictRecord):
 
     @property
     def is_finished(self) -> bool:
-        """True if the session ended by itself: what it did is recorded."""
+        """True if the session ended normally, so that its work is recorded."""
         return "finished_at" in self.times
 
     def compute_digest(self) -> str:
@@ -130,7 +130,7 @@ class RunSession(StrictRecord):
 
 
 class StoredResult(StrictRecord):
-    """A result or the fields of a document, and the run that made them."""
+    """A document's result or fields, and the run that produced them."""
 
     run: str
     sha256: str
@@ -138,7 +138,7 @@ class StoredResult(StrictRecord):
 
 
 class RunDocument(StrictRecord):
-    """One document of a run."""
+    """One document of a run, with its stored result."""
 
     sha256: str | None
     fingerprint: str | None
@@ -172,7 +172,7 @@ class RunRecord(StrictRecord):
         return self.sessions[0].times["started_at"]
 
     def summarise(self) -> dict[str, Any]:
-        """Return the record for a list of runs: counts in place of documents."""
+        """Return the record for a list of runs, with counts instead of documents."""
         decisions = [document.decision for document in self.documents.values()]
         usages = [usage for session in self.sessions for usage in session.usage_by_model.values()]
         costs = [usage.cost_usd for usage in usages]
@@ -283,7 +283,7 @@ def require_valid_run_name(name: str, known_names: Iterable[str]) -> None:
 def find_difference(
     record: RunRecord, inputs: RunInputs, settings: Mapping[str, Any], fingerprint_by_doc_id: Mapping[str, str]
 ) -> str | None:
-    """Say why these inputs and settings cannot continue a run; None if they can."""
+    """Describe why these inputs and settings cannot continue a run; None if they can."""
     if not record.inputs.is_same_as(inputs):
         return "other inputs"
     if changed := sorted(key for key in {*record.settings, *settings} if record.settings.get(key) != settings.get(key)):
@@ -332,7 +332,7 @@ def begin_or_continue_run(
         raise UsageError(
             problem,
             code="RUN-CHANGED",
-            remedy="Give another --name: that is a new run, and this one's results are kept.",
+            remedy="Give another --name, which starts a new run and keeps the results of this run.",
         )
     if continued is None or problem:
         # A new record must not hide that an older one is missing.
@@ -393,7 +393,7 @@ def save_run_record(output_folder: OutputFolder, record: RunRecord) -> None:
 
 
 class ResultWriter:
-    """Writer of results that first keeps a copy of what another run made."""
+    """Writer of results that first saves a copy of another run's result."""
 
     def __init__(self, output_folder: OutputFolder, records: Iterable[RunRecord]) -> None:
         """Write to ``output_folder``; ``records`` are its runs."""
@@ -404,7 +404,7 @@ class ResultWriter:
         self.name = ""
 
     def write(self, file_name: str, value: Any) -> StoredResult:
-        """Write a result or a document's fields, and return its digest.
+        """Write a document's result or fields, and return the hash.
 
         The file that it replaces is copied to the folder of its run, unless this run made it.
         """
@@ -426,13 +426,13 @@ def _parse_or_empty(content: bytes) -> dict[str, Any]:
 
 
 def get_run_start(result: Mapping[str, Any]) -> str:
-    """Return when the run of a result started; empty if the result does not say."""
+    """Return the start time of a result's run; empty if it is not recorded."""
     times = result.get("times")
     return str(times.get("run_started_at", "")) if isinstance(times, Mapping) else ""
 
 
 def hash_result(result: Mapping[str, Any]) -> str:
-    """Hash a result or a document's fields without their times."""
+    """Hash a document's result or fields, ignoring times."""
     return hash_canonical_json({name: value for name, value in result.items() if name != "times"})
 
 
@@ -466,7 +466,7 @@ class RunRecorder(ResultWriter):
         return super().write(file_name, value)
 
     def add_document(self, result: DocumentResult | DocumentFailure, stored: StoredResult | None = None) -> None:
-        """Add a document; ``stored`` is None if an earlier session or run decided it."""
+        """Add a document; ``stored`` is None if an earlier session or run decided on it."""
         earlier = self._documents.get(result.doc_id) or self._earlier_documents.get(result.doc_id)
         if stored is None and earlier and earlier.fingerprint == result.fingerprint:
             fields = earlier.fields if self._record.inputs.extract else None
@@ -484,7 +484,7 @@ class RunRecorder(ResultWriter):
         )
 
     def is_changed(self, result: DocumentResult) -> bool:
-        """Return True if the result's file is not what an earlier session or run recorded."""
+        """Return True if the result's file differs from the recorded result."""
         earlier = self._documents.get(result.doc_id) or self._earlier_documents.get(result.doc_id)
         return (
             earlier is not None
@@ -510,7 +510,7 @@ class RunRecorder(ResultWriter):
         usage_by_model: Mapping[str, ModelUsage],
         seconds_by_model: Mapping[str, float],
     ) -> None:
-        """Write the record at the end, unless the session added nothing to its run."""
+        """Write the run's record at the end, unless the session added nothing."""
         if not self._is_begun and self._documents == self._record.documents:
             return
         session = RunSession(
@@ -538,7 +538,7 @@ class RunRecorder(ResultWriter):
 
 
 class RunFolder(ReadOnlyFolder):
-    """Read-only view of an output folder with the results of one of its runs.
+    """Read-only view of an output folder as one of its runs left it.
 
     Cases, reviews and ground truth are the newest.
     """
@@ -563,7 +563,9 @@ class RunFolder(ReadOnlyFolder):
         """
         kept_name = self._names.get(name)
         if kept_name is None:
-            raise NotFound(f"the run has no {name}", code="STORE-NOT-FOUND", remedy="`evalkit runs` lists the runs.")
+            raise NotFound(
+                f"the run has no file {name}", code="STORE-NOT-FOUND", remedy="`evalkit runs` lists the runs."
+            )
         return kept_name if self._folder.has_file(kept_name) else name
 
     @override
@@ -587,12 +589,12 @@ def _is_result_name(name: str) -> bool:
 
 
 def open_run(output_folder: OutputFolder, name: str) -> RunFolder:
-    """Open the folder as a run left it. NotFound if the folder has no such run."""
+    """Open the output folder as a run left it. NotFound if there is no such run."""
     return RunFolder(output_folder, find_run_record(output_folder, name))
 
 
 def remove_from_record(record: RunRecord, doc_ids: Collection[str], remaining_paths: Sequence[str]) -> RunRecord:
-    """Remove documents from a record, and the input paths that led to no others.
+    """Remove documents from a run's record, with input paths of these alone.
 
     ``remaining_paths`` are the files of the documents that stay.
     """

@@ -156,7 +156,7 @@ class RunSummary(BatchSummary[DocumentSummary]):
     """Promotion of the site's own weights that were in force; None for the weights that came with evalkit."""
 
     def to_json(self, document_to_json: Callable[[DocumentSummary], dict[str, Any]]) -> dict[str, Any]:
-        """Return the summary as a JSON object, with run and production's unknown labels."""
+        """Return the summary as JSON, with the run and production's unknown labels."""
         return super().to_json(document_to_json) | {
             "run": self.run,
             "kept_classifications": self.kept_classifications,
@@ -165,7 +165,7 @@ class RunSummary(BatchSummary[DocumentSummary]):
 
     @property
     def weights_note(self) -> str | None:
-        """Sentence that names the site's own weights; None if there are none."""
+        """Sentence that names a site's own weights; None if evalkit's own are used."""
         if self.promotion is None:
             return None
         facts, date = self.promotion.facts, self.promotion.recorded_at[:10]
@@ -173,7 +173,7 @@ class RunSummary(BatchSummary[DocumentSummary]):
 
     @property
     def label_hint(self) -> str | None:
-        """Sentence that asks to map production's unknown labels; None if all are known."""
+        """Sentence that asks to map production's unknown labels, or None."""
         if not self.unknown_production_labels:
             return None
         words = ", ".join(map(repr, self.unknown_production_labels))
@@ -183,7 +183,7 @@ class RunSummary(BatchSummary[DocumentSummary]):
 
     @property
     def setting_hint(self) -> str | None:
-        """Sentence that suggests ``patients`` if many files have several; else None."""
+        """Sentence that suggests the setting ``patients``, or None."""
         count = sum(document.has_unexpected_patients for document in self.documents)
         if count <= _MANY_PATIENTS_SHARE * len(self.documents):
             return None

@@ -1,4 +1,4 @@
-"""Random selection of accepted documents for review: audits and further draws.
+"""Random selection of accepted documents for review: audits and samples.
 
 Source: contract ruling 11. A document is selected for an audit if its hash, mixed with the seed, falls below its
 probability. That depends on the document's risk, on the number of audits completed and on the risks of documents that
@@ -49,7 +49,7 @@ _MIN_RESULTS_READ, _MAX_RESULTS_READ = 50, 200
 
 
 class Stratum(StrictRecord):
-    """Documents with the same value of the field by which a draw was grouped."""
+    """Documents with the same value of the field by which a sample is stratified."""
 
     value: str
     """The common value, such as ``Pathology Report``."""
@@ -61,12 +61,12 @@ class Stratum(StrictRecord):
     @model_validator(mode="after")
     def _check_drawn_documents(self) -> Self:
         if not self.probability.keys() >= set(self.drawn):
-            raise ValueError("a drawn document has no probability")
+            raise ValueError("a drawn document has no inclusion probability")
         return self
 
 
 class Draw(StrictRecord):
-    """Record of one ``evalkit sample``: its strata and the documents it drew."""
+    """Record of one ``evalkit sample``: its strata and the drawn documents."""
 
     schema_version: int = SCHEMA_VERSION
     by: str
@@ -77,7 +77,7 @@ class Draw(StrictRecord):
 
 
 class AuditDraw(StrictRecord):
-    """Seed, rates and counts by which a session of a run drew audits."""
+    """Seed, rates and counts by which one session of a run draws audits."""
 
     seed: str
     rate_start: float
@@ -92,7 +92,7 @@ class AuditDraw(StrictRecord):
 
     @classmethod
     def create(cls, settings: Settings, completed_audits: int, mean_risk_deviation: float | None) -> Self:
-        """Create the facts of a session that draws by these settings."""
+        """Create the audit rates of a session from the settings."""
         return cls(
             seed=settings.audit_seed,
             rate_start=settings.audit_rate_start,
@@ -104,11 +104,11 @@ class AuditDraw(StrictRecord):
 
     @property
     def usual_rate(self) -> float:
-        """Share (0..1) of accepted documents that are audited in a usual stratum."""
+        """Share (0..1) of accepted documents that are audited without any warning."""
         return self.rate_start if self.completed_audits < self.target else self.rate
 
     def list_probabilities(self, risk: float) -> tuple[float, float, float]:
-        """List the probabilities of an audit in a usual, a warned and a braked stratum."""
+        """List the audit probabilities: usual, under a warning, and under a brake."""
         usual, warned, braked = (
             compute_audit_probability(rate, risk, self.mean_risk_deviation)
             for rate in (self.usual_rate, max(self.usual_rate, self.rate_start), 1.0)
@@ -123,7 +123,7 @@ def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
 
 
 def read_probability_by_eligible_doc_id(output_folder: OutputFolder) -> Mapping[str, float]:
-    """Map the doc_id of each document that a draw could select to its probability."""
+    """Map each document that a sample could draw to its inclusion probability."""
     return {
         doc_id: probability
         for draw in read_all_draws(output_folder)
@@ -133,7 +133,7 @@ def read_probability_by_eligible_doc_id(output_folder: OutputFolder) -> Mapping[
 
 
 def read_probability_by_drawn_doc_id(output_folder: OutputFolder) -> Mapping[str, float]:
-    """Map the doc_id of each drawn document to its probability."""
+    """Map each drawn document to its inclusion probability."""
     return {
         doc_id: stratum.probability[doc_id]
         for draw in read_all_draws(output_folder)
@@ -143,14 +143,14 @@ def read_probability_by_drawn_doc_id(output_folder: OutputFolder) -> Mapping[str
 
 
 def compute_risk_deviation(risk: float) -> float:
-    """Return the standard deviation of "the answer is wrong", for a risk of 0..1."""
+    """Return the standard deviation of the outcome "wrong" for a risk of 0..1."""
     return math.sqrt(risk * (1 - risk))
 
 
 def measure_mean_risk_deviation(
     output_folder: OutputFolder, accepted_hashes_and_doc_ids: Iterable[tuple[str, str]]
 ) -> float | None:
-    """Compute the mean risk deviation of accepted documents, from at most 200 results.
+    """Compute the mean risk deviation of up to 200 accepted documents.
 
     Those with the smallest hashes are read. None if there are fewer than 50: they say too little.
     """
@@ -163,7 +163,7 @@ def measure_mean_risk_deviation(
 
 
 def compute_result_risk(result: Mapping[str, Any]) -> float:
-    """Compute the stated risk (0..1) that a stored result's answer is wrong anywhere.
+    """Compute the estimated risk (0..1) that any part of a stored result is wrong.
 
     KeyError or TypeError if it has another shape.
     """

@@ -1,4 +1,4 @@
-"""A site's own weights of the embedded model, and which of them are in force.
+"""A site's own weights of the built-in model: proposals and promotions.
 
 ``site_weights/0001.json`` … are proposals, created exclusively and never changed. The log of events says which was
 promoted or reversed, with the SHA-256 of its file.
@@ -20,7 +20,7 @@ _RESTORE_REMEDY = "Restore the file from a backup, or take the weights back with
 
 
 class SiteWeightsProposal(StrictRecord):
-    """Proposed weights with what they were learned from and how they were judged."""
+    """Proposed weights, with their training data and their test results."""
 
     schema_version: int = SCHEMA_VERSION
     proposed_at: str
@@ -35,7 +35,7 @@ class SiteWeightsProposal(StrictRecord):
 
 
 def find_promotions_in_force(output_folder: OutputFolder) -> list[LoggedEvent]:
-    """Return the promotions that were not reversed, oldest first; the last one counts."""
+    """Return the promotions that were not reversed, oldest first; the last applies."""
     promotions: list[LoggedEvent] = []
     for event in read_events(output_folder):
         if event.kind == "promoted":
@@ -56,7 +56,7 @@ def _parse_proposal(file_name: str, content: bytes) -> SiteWeightsProposal:
 
 
 def read_promoted_weights(output_folder: OutputFolder, promotion: LoggedEvent) -> EmbeddedModelWeights:
-    """Read a promotion's weights; StoreError if their file was changed or is missing."""
+    """Read a promotion's weights; StoreError if the file was changed or is missing."""
     file_name = str(promotion.facts["file"])
     content = output_folder.read_bytes(file_name)
     if hashlib.sha256(content).hexdigest() != promotion.facts["sha256"]:
@@ -65,13 +65,13 @@ def read_promoted_weights(output_folder: OutputFolder, promotion: LoggedEvent) -
 
 
 def load_weights_in_force(output_folder: OutputFolder) -> EmbeddedModelWeights | None:
-    """Load the site's weights in force; None if the shipped ones are."""
+    """Load the site's weights in use; None if evalkit's own weights are used."""
     promotions = find_promotions_in_force(output_folder)
     return read_promoted_weights(output_folder, promotions[-1]) if promotions else None
 
 
 @contextmanager
 def use_weights_in_force(output_folder: OutputFolder) -> Iterator[None]:
-    """Use the weights in force in this task and those it starts."""
+    """Use the promoted weights in this task and in tasks it starts."""
     with use_site_weights(load_weights_in_force(output_folder)):
         yield

@@ -280,7 +280,7 @@ def build_review_loop_config(settings: Settings) -> ReviewLoopConfig:
 def render_statement_images(
     statement_pdf: Path | bytes, bundle: DocumentBundle, settings: Settings
 ) -> tuple[PageImage, ...]:
-    """Render the pages that a model is shown: the first ones and the last one.
+    """Render the pages that a model is shown: the first pages and the last page.
 
     DocumentError if a page cannot be rendered.
     """
@@ -296,7 +296,7 @@ def has_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
 
 
 def choose_template_id(output_folder: OutputFolder, template: StatementTemplate, statement_sha256: str) -> str:
-    """Choose the id under which a statement's own template is stored.
+    """Choose the id under which a statement's new template is stored.
 
     The template's id unless it belongs to another statement; then the first number, ``_v2`` and so on, that is free or
     the statement's.
@@ -397,7 +397,7 @@ def _require_same_bank(template: StatementTemplate, bundle: DocumentBundle) -> N
         fuzz.partial_ratio(bank_mark, printed_text) >= _SAME_NAME_PERCENT for bank_mark in bank_marks
     ):
         raise UsageError(
-            f"the statement shows none of the bank's signs that template {template.template_id} lists",
+            f"the statement contains none of the texts (`signs`) by which template {template.template_id} recognises its bank",
             code="TEMPLATE-OTHER-BANK",
             remedy="Name a statement of the template's bank, or correct `signs` in the template's identity.",
         )

@@ -1,4 +1,4 @@
-"""Strata of monitoring: documents alike enough to share one error rate.
+"""Strata: groups of documents similar enough to share one error rate.
 
 Documents of one type, from one source folder, read by one reader and answered by the same model and versions. A new
 model, prompt or table is a new stratum, so that no proof about the old one is carried over.
@@ -17,7 +17,7 @@ STRATUM_SEPARATOR = " | "
 
 
 class StratumKey(NamedTuple):
-    """The common properties of a stratum's documents."""
+    """The properties that all documents of a stratum share."""
 
     document_type: str
     """Main type of the file; ``cannot tell`` if the program could not."""
@@ -51,7 +51,7 @@ class StratumKey(NamedTuple):
 
 
 def describe_documents(stratum_name: str) -> str:
-    """Describe a stratum's documents for a person, without reader, model and versions.
+    """Describe a stratum in words, without reader, model and versions.
 
     >>> describe_documents("Other | inbox | local | embedded | 0a1b2c3d"), describe_documents("")
     ('Other from inbox', 'all documents')
@@ -62,7 +62,7 @@ def describe_documents(stratum_name: str) -> str:
 def build_stratum_key(
     *, document_type: str | None, source: str, reader: str, model: str, versions: Mapping[str, Any]
 ) -> StratumKey:
-    """Build the stratum of a document from the fields of its stored result."""
+    """Build the stratum key of a document from its stored result."""
     version = _hash_versions(json.dumps(dict(versions)))
     return StratumKey(document_type or "cannot tell", source, reader, model, version)
 

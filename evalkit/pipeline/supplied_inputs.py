@@ -1,4 +1,4 @@
-"""Optional input files of a run: production's labels, patients, classifications."""
+"""Optional input files of a run: production labels, patients, classifications."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class SuppliedInputs:
 
 
 def keep_earlier_classifications(output_folder: OutputFolder, options: RunOptions) -> tuple[RunOptions, str | None]:
-    """Use the classifications of the run before if the options name none.
+    """Use the previous run's classifications if the options name none.
 
     Returns the options, and the sentence that says so; None if nothing is kept. UsageError if they are gone.
     """
@@ -69,7 +69,7 @@ def read_supplied_inputs(
     *,
     is_classification_required: bool = True,
 ) -> SuppliedInputs:
-    """Read the files that the options name, and store production's labels.
+    """Read the files that the options name, and store the production labels.
 
     ``path_by_earlier_doc_id`` has the documents of earlier runs. ``is_classification_required``: a classification that
     belongs to no document is a problem. UsageError if a file cannot be used.

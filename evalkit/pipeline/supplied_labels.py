@@ -1,4 +1,4 @@
-"""Readers of production's labels, true labels, and supplied classifications."""
+"""Readers of production labels, true labels, and supplied classifications."""
 
 import csv
 import json
@@ -44,12 +44,12 @@ _MAX_NAMED_ROWS = 5
 
 @dataclass(frozen=True)
 class SuppliedLabels:
-    """Labels from a file, each by a document's ``doc_id`` or by its file name."""
+    """Labels from a file, each for a document's ``doc_id`` or file name."""
 
     label_by_key: Mapping[str, Mapping[str, Any]]
 
     def map_labels_by_doc_id(self, sources: Sequence[SourceDocument]) -> dict[str, Mapping[str, Any]]:
-        """Map doc_ids to labels; a file name that several documents share matches none."""
+        """Map doc_ids to labels; file names of several documents match none."""
         shared_names = self._find_shared_names(sources)
         source_labels = (
             (source, self.label_by_key.get(source.doc_id) or self.label_by_key.get(source.path.name))
@@ -99,7 +99,7 @@ _TRUE_LABELS = TableKind("true labels", "TRUTH-LABELS", _LABEL_REMEDY)
 
 
 def read_production_labels(path: Path) -> SuppliedLabels:
-    """Read production's labels from a CSV or JSON file.
+    """Read the production classifier's labels from a CSV or JSON file.
 
     UsageError naming file, row and fault. Columns: ``doc_id`` or ``filename``, ``dominant_type``, and optionally
     ``confidence`` and ``segments``. JSON is a list of such objects. Types other than the five, and unreadable segments,
@@ -123,7 +123,7 @@ def _read_labels(path: Path, table_kind: TableKind) -> SuppliedLabels:
         key = row.get("doc_id") or row.get("filename")
         if not isinstance(key, str) or not isinstance(row.get("dominant_type"), str) or not row["dominant_type"]:
             raise table_kind.create_error(
-                path, f"row {row_number} needs a text as doc_id or filename, and a text as dominant_type"
+                path, f"row {row_number} needs text in the columns doc_id or filename, and dominant_type"
             )
         label = {column: row[column] for column in _LABEL_COLUMNS if row.get(column) not in (None, "")}
         if table_kind is _TRUE_LABELS and (fault := _find_label_fault(label)):
@@ -131,7 +131,7 @@ def _read_labels(path: Path, table_kind: TableKind) -> SuppliedLabels:
         if label_by_key.setdefault(key, label) != label:
             raise table_kind.create_error(path, f"row {row_number} contradicts an earlier row about {key}")
     if not label_by_key:
-        raise table_kind.create_error(path, "it has no rows")
+        raise table_kind.create_error(path, "the table has no rows")
     return SuppliedLabels(label_by_key)
 
 
@@ -147,7 +147,7 @@ def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, 
         rows = json.loads(text, object_pairs_hook=build_dict_without_duplicate_keys) if is_json else list(csv_reader)
         encode_canonical_json(rows)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
-        raise table_kind.create_error(path, f"it cannot be read ({_describe_error(error)})") from (
+        raise table_kind.create_error(path, f"the file cannot be read ({_describe_error(error)})") from (
             None if table_kind.is_confidential else error
         )
     repeated_columns = [name for name, count in Counter(csv_reader.fieldnames).items() if name.strip() and count > 1]
@@ -155,7 +155,7 @@ def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, 
         shown_columns = "(not shown)" if table_kind.is_confidential else ", ".join(repeated_columns)
         raise table_kind.create_error(path, f"several columns have the same name: {shown_columns}")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise table_kind.create_error(path, "it is not a list of rows")
+        raise table_kind.create_error(path, "the file is not a list of rows")
     for row_number, row in enumerate(rows, 1):
         if not is_json and any(map(str.strip, row.get(_OVERFLOW_KEY, ()))):  # a trailing comma only adds an empty cell
             raise table_kind.create_error(path, f"row {row_number} has more cells than there are columns")
@@ -209,7 +209,7 @@ def parse_typed_page_ranges(segments: Any) -> tuple[TypedPageRange, ...]:
 
 
 def format_typed_page_ranges(page_ranges: Iterable[TypedPageRange]) -> str:
-    """Format segments as a file of labels has them, sorted by first page.
+    """Format segments as in a file of labels, sorted by first page.
 
     >>> format_typed_page_ranges([(3, 3, None), (1, 2, "Clinical Note")])
     '1-2 Clinical Note; 3 cannot tell'
@@ -254,7 +254,7 @@ def _validate_typed_page_range(span: TypedPageRange) -> TypedPageRange:
 
 
 class StoredLabel(StrictRecord):
-    """Production's label of a document, as supplied."""
+    """The production classifier's label of a document, as supplied."""
 
     dominant_type: str
     """One of the five types, or another word of production."""
@@ -286,7 +286,7 @@ def read_stored_production_labels(output_folder: OutputFolder) -> dict[str, Mapp
 
 
 def translate_production_type(label: str | None, foreign_types: Mapping[str, str]) -> str | None:
-    """Map production's word to one of the five types; None if unknown or missing.
+    """Map a production label to one of the five types; None if unknown or missing.
 
     ``foreign_types`` maps further words of production to types. Case and spaces around and between words do not matter.
 
@@ -304,7 +304,7 @@ def _fold_label(label: str) -> str:
 
 
 def get_production_label(row: Mapping[str, Any]) -> str:
-    """Return the word that production used for the type in this row.
+    """Return the production classifier's type label in this row.
 
     The row may or may not have been through :func:`translate_production_row`.
     """
@@ -312,7 +312,7 @@ def get_production_label(row: Mapping[str, Any]) -> str:
 
 
 def translate_production_row(row: Mapping[str, Any], foreign_types: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row whose ``dominant_type`` is one of the five types, or None.
+    """Return a row whose ``dominant_type`` is mapped to one of the five types.
 
     ``label`` keeps production's word if it differs from the type.
     """
@@ -324,7 +324,7 @@ def translate_production_row(row: Mapping[str, Any], foreign_types: Mapping[str,
 def list_unknown_production_labels(
     rows: Iterable[Mapping[str, Any]], foreign_types: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """List production's words that mean none of the five types, without repetition."""
+    """List the production labels that map to none of the five types, each once."""
     words = dict.fromkeys(map(get_production_label, rows))
     return tuple(word for word in words if translate_production_type(word, foreign_types) is None)
 
@@ -332,7 +332,7 @@ def list_unknown_production_labels(
 def merge_stored_production_labels(
     output_folder: OutputFolder, label_by_doc_id: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Add labels to ``production.json``, replacing those of the same documents.
+    """Add labels to ``production.json``, replacing earlier labels of the documents.
 
     An evaluation needs the labels of accepted documents too, which have no packet.
     """
@@ -347,14 +347,14 @@ def merge_stored_production_labels(
 def list_unused_label_problems(
     labels: SuppliedLabels, sources: Sequence[SourceDocument], path_by_earlier_doc_id: Mapping[str, str | None]
 ) -> list[UsageError]:
-    """List an error for production's rows that match no document, or several.
+    """List an error for each production row that matches no document, or several.
 
     ``path_by_earlier_doc_id`` has the documents of earlier runs, doc_id → path, if known: rows about them are no
     problem.
     """
     problems = [
         UsageError(
-            f"several documents are called {name}: production's row of that name labels none of them",
+            f"several documents are called {name}: the production label for this name is used for none of them",
             code="PRODUCTION-AMBIGUOUS",
             remedy="Give each of these documents a row with its doc_id.",
         )

@@ -1,4 +1,4 @@
-"""Expert review: cases, their queue and drafts, and the ground truth from reviews."""
+"""Expert review: cases, queue, drafts, and the ground truth from reviews."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Base classes of a case: what must have been seen, and what a decision submits.
+"""Base classes of a case: what must be seen, and what a decision submits.
 
 ``ReviewCase`` is one case opened by one expert, ``CaseKind`` a kind of case; each kind has its subclasses in ``kinds``.
 ``ReviewCase`` reads and writes no file. Source: contract, rulings 13 and 14.
@@ -95,7 +95,7 @@ class BoundaryDoubt:
 
 @dataclass(frozen=True)
 class Opinion:
-    """One of the two answers that an adjudicator compares, without its author's name."""
+    """One of two answers that an adjudicator compares, without its author's name."""
 
     label: str
     """``A`` or ``B``, in an order that does not reveal whose answer came first; or a title in words."""
@@ -109,7 +109,7 @@ class Opinion:
 
 @dataclass(frozen=True)
 class ReviewCase(ABC):
-    """Snapshot of a case at the moment when one expert opened it."""
+    """A case as it was at the moment when one expert opened it."""
 
     packet: SMEPacket
     """The question, the agent's answer and the issues."""
@@ -139,7 +139,7 @@ class ReviewCase(ABC):
     unless its reviewer looks again at an own blind answer."""
 
     def get_issue_context(self, issue_id: Issue | str) -> IssueContext:
-        """Get an issue, given itself or its id, with the document's text around its place.
+        """Get an issue (given itself or its id) with the document's text around it.
 
         NotFound if the case has no issue with this id. The result is cached.
         """
@@ -176,7 +176,7 @@ class ReviewCase(ABC):
 
     @abstractmethod
     def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
-        """Record that a page was on screen, and a target if its place is on this page."""
+        """Record that a page was on screen, and a target if it is on this page."""
 
     @property
     @abstractmethod
@@ -228,21 +228,21 @@ class ReviewCase(ABC):
         return not self.has_expert_changes(draft)
 
     def describe_record(self, draft: Draft) -> tuple[RecordLine, ...]:
-        """Describe what the draft would record if it were submitted now, line by line.
+        """Describe, line by line, what submitting the draft now would record.
 
         In a blind case, only what the expert gave: the agent's answer stays hidden.
         """
         return tuple(RecordLine(sentence, "change") for sentence in self.describe_changes(draft))
 
     def find_contradiction(self, draft: Draft) -> str:
-        """Find a part of the answer that the expert's own verdict denies, as a question.
+        """Find a part of the answer that contradicts an own verdict; return a question.
 
         Empty if there is none.
         """
         return ""
 
     def describe_open_doubts(self, draft: Draft) -> str:
-        """Count the doubts that must be seen and have no answer yet.
+        """Describe how many doubts that must be seen have no answer yet.
 
         Empty if none is left, or as long as the case cannot be validated.
         """
@@ -266,7 +266,7 @@ class ReviewCase(ABC):
         return {}
 
     def is_short(self, draft: Draft) -> bool:
-        """Return True if the expert is asked, and answers, only about the parts in doubt."""
+        """Return True if the expert answers only questions about the parts in doubt."""
         return False
 
     def find_unseen_requirements(self, draft: Draft) -> ViewingRequirements:
@@ -351,11 +351,11 @@ class ReviewCase(ABC):
     def _require_permitted_submission(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> None:
         if validate and undeterminable_reason is not None:
             raise build_incomplete_review_error(
-                "a case cannot be both validated and undeterminable", "Choose one of the two."
+                "a case cannot be both validated and undeterminable", "Pass either agrees=True or undeterminable."
             )
         if validate and (reason := self.explain_validation_block(draft)):
             raise build_incomplete_review_error(
-                reason.rstrip("."), "Do what is missing, or submit your own answer as a correction."
+                reason.rstrip("."), "Complete what the message names, or submit your own answer as a correction."
             )
         if not validate and undeterminable_reason is None and (obstacle := self._find_obstacle_and_remedy(draft)):
             raise build_incomplete_review_error(*obstacle)
@@ -366,7 +366,7 @@ class ReviewCase(ABC):
 
 
 class CaseKind(Protocol[PacketT, AnswerT_contra]):
-    """All that differs between kinds of case: packet, draft, review, ground truth.
+    """Interface of a kind of case: its packet, draft, review and ground truth.
 
     The answer type ``AnswerT_contra`` is the type of ``Review.before`` (the agent's answer) and ``Review.after`` (the
     expert's).
@@ -399,13 +399,13 @@ class CaseKind(Protocol[PacketT, AnswerT_contra]):
     def build_review_fields(
         self, outcome: ReviewOutcome, submission: Submission, packet: PacketT, bundle: DocumentBundle
     ) -> dict[str, Any]:
-        """Build the ``Review`` fields that depend on the kind: ``after``, ``vouched`` ….
+        """Build the fields of a ``Review`` that depend on the kind of case.
 
         ReviewRefused if the submitted answer is not valid.
         """
 
     def list_page_ranges(self, answer: AnswerT_contra | None, total_pages: int) -> list[tuple[int, int]]:
-        """List the first and last page of each segment to which a remark may refer.
+        """List first and last page of each segment to which a remark can be attached.
 
         Empty if the answer has no segments.
         """
@@ -428,13 +428,13 @@ class CaseKind(Protocol[PacketT, AnswerT_contra]):
     def build_ground_truth(
         self, packet: PacketT, review: Review, answer: AnswerT_contra, record_fields: Mapping[str, Any]
     ) -> GroundTruthRecord:
-        """Build the ground truth record that follows from the newest review.
+        """Build the ground truth record from the newest review.
 
         ``record_fields`` are the values of the ``GroundTruthRecord`` fields, which all kinds share.
         """
 
     def complete_ground_truth(self, output_folder: OutputFolder, packet: PacketT, record: Any) -> Any:
-        """Return the ground truth record with data added from other files of the folder."""
+        """Add data from other files of the output folder to a ground truth record."""
         return record
 
     def write_projected_files(
@@ -444,7 +444,7 @@ class CaseKind(Protocol[PacketT, AnswerT_contra]):
         record: GroundTruthRecord | None,
         answers: Sequence[AnswerT_contra | None],
     ) -> None:
-        """Write the files that follow from the ground truth, apart from its record.
+        """Write the further files that are derived from the ground truth.
 
         ``record`` is None if there is no ground truth; ``answers`` are the answers of all reviews so far.
         """

@@ -1,4 +1,4 @@
-"""Files of a case: read packets and reviews; create, publish, withdraw packets."""
+"""Files of a case: read packets and reviews; add and withdraw packets."""
 
 import re
 from collections.abc import (
@@ -136,7 +136,7 @@ def read_review(output_folder: OutputFolder, case_id: str, revision: int) -> Rev
     """Read one review of a case. NotFound; StoreError if its file is damaged."""
     name = review_file_name(case_id, revision)
     stored = output_folder.read_json(name, max_schema_version=REVIEW_VERSION)
-    return parse_stored_record(find_case_kind(case_id).review_class, stored, name, "Restore it from a backup.")
+    return parse_stored_record(find_case_kind(case_id).review_class, stored, name, "Restore the file from a backup.")
 
 
 def read_newest_review(output_folder: OutputFolder, case_id: str) -> Review | None:
@@ -201,7 +201,7 @@ def build_case_index_row(
 
 
 def build_closing_row(case_id: str, review: Review, code_by_issue_id: Mapping[str, str]) -> dict[str, Any]:
-    """Build the index row of a closed case: by whom, when, how long, and the verdicts."""
+    """Build the index row of a closed case: reviewer, time, duration, verdicts."""
     codes_by_verdict = group_pairs(
         (judged.verdict, code_by_issue_id[judged.issue_id])
         for judged in review.issue_verdicts
@@ -258,7 +258,7 @@ def publish_packet_unless_frozen(
     costs: ReviewCosts | None = None,
     clock: Callable[[], datetime] = utc_now,
 ) -> bool:
-    """Put a case into the queue; return True if its packet file was written.
+    """Add a case to the queue; return True if its packet file was written.
 
     With ``costs``, the review is planned, unless the case is blind. A packet that an expert has begun to work on is not touched. If the stored packet differs only in ``created_at``, it is
     kept with its old time, and only the index row is written again. A deferred case stays deferred.

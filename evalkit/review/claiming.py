@@ -1,4 +1,4 @@
-"""Claims: a reviewer's temporary hold on a case, so that two do not work on it.
+"""Claims: a reviewer's temporary lock on a case, so that no two edit it.
 
 A claim is taken when a case is opened, renewed by the screen's heartbeat, and expires by itself. It only saves time: which
 of two reviews is saved is decided by the revision. While a claim is live, no run rewrites the packet, and the case's
@@ -23,7 +23,7 @@ _LONGEST_SILENCE = timedelta(seconds=40)
 
 
 def compute_abandoned_expiry(now: datetime) -> str:
-    """Compute the expiry (ISO 8601, UTC) up to which a claim's tab no longer answers."""
+    """Compute the expiry time up to which a claim's browser tab counts as closed."""
     return format_iso_seconds(now + CLAIM_DURATION - _LONGEST_SILENCE)
 
 
@@ -76,7 +76,7 @@ class ClaimHolder:
 def recompute_and_save_case_status(
     output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str, *, writes_packet: bool = True
 ) -> None:
-    """Derive a case's status from reviews, claims and deferrals, and save it.
+    """Derive a case's status from its reviews, claims and deferrals, and save it.
 
     The status goes into the index and, if possible and wanted, into the packet. Claims count if they are live at ``now`` (ISO 8601,
     UTC). The caller holds the write lock.

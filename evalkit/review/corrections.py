@@ -1,4 +1,4 @@
-"""Validation and correction of a classification, within the rules of V1 and V2.
+"""Validation and correction of a classification by the rules of V1 and V2.
 
 Pure functions. Source: contract, rulings 8, 12, 13 and 14: the parts that an expert vouches for must pass the rules of V1
 and V2; a correction of only the overall type is never refused; missing shares are computed from the pages.
@@ -96,7 +96,7 @@ def repair_validated_classification(
     bundle: DocumentBundle,
     vouched_parts: Iterable[ClassificationPart],
 ) -> tuple[ClassificationOutput, list[Repair]]:
-    """Apply the automatic repairs of the open issues to the agent's classification.
+    """Apply the automatic repairs of open issues to the agent's classification.
 
     Return the repaired classification and the repairs. ReviewRefused if there is no classification, or if a part that the
     expert vouches for still breaks a rule of V1 or V2; the error names each violation.
@@ -224,7 +224,7 @@ def parse_document_type(name: str) -> DocumentType:
 
 
 def choose_dominant_type(mixture: Sequence[MixtureEntry], segments: Sequence[Segment]) -> DocumentType:
-    """Choose the type with the largest overall share; near-ties are broken as in V2."""
+    """Choose the type with the largest overall share, with V2's rule for near-ties."""
     shares = convert_to_decimals(mixture_entry.overall_share for mixture_entry in mixture)
     nearly_largest = [
         mixture_entry.document_type
@@ -256,7 +256,7 @@ def compute_page_weighted_mixture(segments: Sequence[Segment]) -> tuple[MixtureE
 def find_rule_violations(
     classification: ClassificationOutput, bundle: DocumentBundle, vouched_parts: Iterable[ClassificationPart]
 ) -> list[Issue]:
-    """List the BLOCKER and MAJOR issues of V1 and V2 that concern the vouched parts."""
+    """List the serious issues of V1 and V2 that concern the confirmed parts."""
     vouched_set = frozenset(vouched_parts)
     issues = [
         *V1SchemaValidator().validate(classification, bundle),

@@ -63,14 +63,14 @@ class ExpertQuote(StrictRecord):
     @model_validator(mode="after")
     def _require_place(self) -> Self:
         if not (self.snippet.strip() or self.boxes):
-            raise ValueError("a quote needs a text or a box")
+            raise ValueError("a quote must have a text or a box")
         if not all(box[0] == self.page and min(box[1:]) >= 0 and max(box[1:]) <= 1 for box in self.boxes):
             raise ValueError("a quote's boxes must be on its page, from 0 to 1")
         return self
 
 
 class Draft(StrictRecord):
-    """One expert's answer to one case before it is submitted, with what was on screen."""
+    """One expert's unsubmitted answer to a case, with what was on screen."""
 
     segments: tuple[SegmentDraft, ...]
     """The segments in page order; together they cover every page exactly once."""
@@ -180,7 +180,7 @@ class Draft(StrictRecord):
         return self._redraw_segments(types_by_start)
 
     def decide_boundary(self, page: int, *, begins: bool, next_start: int | None = None) -> Draft:
-        """Record whether a document begins on a page, and draw the segments accordingly.
+        """Record whether a document begins on a page, and change the segments to match.
 
         The segment that begins on ``page`` moves to ``next_start`` if none begins on ``page``, and back if one does. Without
         ``next_start`` it is joined to the segment before, or split off. On page 1 a document always begins. ValueError if the
@@ -201,7 +201,7 @@ class Draft(StrictRecord):
         return draft.model_copy(update={"boundaries_decided": tuple(sorted({*draft.boundaries_decided, page}))})
 
     def set_type_of_pages(self, first_page: int, last_page: int, document_type: DocumentType | None) -> Draft:
-        """Set the type of whole segments; other page ranges become a segment of that type.
+        """Set a type for whole segments; for other page ranges, create such a segment.
 
         ValueError if the file has no such page.
         """
@@ -268,7 +268,7 @@ class Draft(StrictRecord):
         )
 
     def set_dominant_type(self, document_type: DocumentType | None) -> Draft:
-        """Set the file's overall type; None makes it the type of most pages again."""
+        """Set the file's overall type; None restores the type of most pages."""
         if document_type is None:
             return self._replace_fields(dominant_type=_choose_type_of_most_pages(self.segments), is_type_chosen=False)
         return self._replace_fields(dominant_type=document_type, is_type_chosen=True)
@@ -296,7 +296,7 @@ class Draft(StrictRecord):
         )
 
     def add_quote(self, quote: ExpertQuote) -> Draft:
-        """Add a passage as evidence; one that is already there is not added again.
+        """Add a passage as evidence, unless the draft already has it.
 
         ValueError if the file has no such page, or if there are ``MAX_QUOTES`` quotes.
         """
@@ -332,7 +332,7 @@ class Draft(StrictRecord):
         return self if template == self.template else self._replace_fields(template=template, unmet_sums="")
 
     def set_unmet_sums_reason(self, text: str) -> Draft:
-        """Save the reviewer's reason for approving sums that do not add up.
+        """Save the reason for approving a template whose sums do not add up.
 
         Blank text removes the reason.
         """
@@ -362,7 +362,7 @@ class Draft(StrictRecord):
         return self._replace_fields(flags=_sort_flags({*self.flags} ^ {segment_flag}))
 
     def split_off_flagged_pages(self, first_page: int, last_page: int, flag: FlagKind) -> Draft:
-        """Separate a page range from its neighbours and flag the segments in it.
+        """Separate a page range from its neighbours and flag its segments.
 
         Segments that already begin within the range keep their first pages. ValueError if the file has no such page.
         """
@@ -392,7 +392,7 @@ class Draft(StrictRecord):
         return self._replace_fields(notes=text)
 
     def rebase_onto(self, new_draft: Draft) -> Draft:
-        """Carry the expert's work over to the first draft of the case's new packet.
+        """Transfer the expert's work to the first draft of the case's new packet.
 
         The segments, types, shares and template that the expert set are kept; everything else comes from the new packet.
         Verdicts and what was seen are dropped, because an issue_id may now stand for another issue. Notes on issues or on
@@ -425,7 +425,7 @@ class Draft(StrictRecord):
         return new_draft._replace_fields(**carried_fields, notes=self._join_notes(*note_lines))
 
     def adopt_answer(self, answer: Draft) -> Draft:
-        """Replace the answer by a colleague's; what was seen and the own notes stay.
+        """Replace the answer by a colleague's answer; keep pages seen and own notes.
 
         A note on a document that the colleague's answer does not have is appended to the notes on the case.
         """

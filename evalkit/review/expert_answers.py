@@ -1,4 +1,4 @@
-"""Effects of the expert's answers: quotes, parts vouched for, contradictions.
+"""Effects of an expert's answers: struck quotes, confirmed parts, contradictions.
 
 Pure functions. Source: contract, rulings 26 and 38.
 """
@@ -35,7 +35,7 @@ NO_EVIDENCE = PresenceLevel.NO_EVIDENCE
 
 
 class JudgedIssue(NamedTuple):
-    """An issue with the expert's verdict, and what follows from a confirmation."""
+    """An issue with the expert's verdict, and the effect of confirming it."""
 
     issue: Issue
     verdict: _Verdict
@@ -44,7 +44,7 @@ class JudgedIssue(NamedTuple):
 
 @dataclass(frozen=True)
 class ExpertAnswers:
-    """An expert's answers about the agent's answer, with the expert's own quotes."""
+    """An expert's verdicts on the agent's answer, and the expert's own quotes."""
 
     agent_answer: ClassificationOutput | None
     issues: Sequence[Issue]
@@ -62,7 +62,7 @@ class ExpertAnswers:
 
     @cached_property
     def judged_issues(self) -> list[JudgedIssue]:
-        """The issues with a verdict, in the order of ``issues``."""
+        """The issues with an expert's verdict, in the order of ``issues``."""
         verdict_by_id = {verdict.issue_id: verdict.verdict for verdict in self.verdicts}
         return [
             JudgedIssue(issue, verdict_by_id[issue.issue_id], self._get_effect(issue))
@@ -100,7 +100,7 @@ class ExpertAnswers:
 
     @property
     def refuted(self) -> tuple[RefutedQuote, ...]:
-        """The struck quotes, in the order of the agent's answer."""
+        """The quotes that the expert struck out, in the order of the agent's answer."""
         quotes = (
             (segment.segment_index, presence.document_type, evidence.snippet)
             for segment in self._agent_segments
@@ -115,7 +115,7 @@ class ExpertAnswers:
 
     @cached_property
     def removed_types(self) -> frozenset[_TypeInSegment]:
-        """Segment number and type of each presence that the expert denies."""
+        """Segment number and type of each type that the expert says is not there."""
         return frozenset(
             (issue.segment_index, issue.document_type)
             for issue, verdict, effect in self.judged_issues
@@ -125,7 +125,7 @@ class ExpertAnswers:
     def compare_with_record(
         self, typed_page_ranges: Sequence[tuple[int, int, DocumentType | None]]
     ) -> Iterator[tuple[JudgedIssue, str, bool]]:
-        """Compare the expert's answers with the segments of an answer.
+        """Compare the expert's verdicts with the segments of an answer.
 
         Each row is an issue, the part that its question is about (``boundary:3``, ``segment:2``, ``patients``, or empty) and
         True if the segments agree with the expert's answer.
@@ -158,7 +158,7 @@ class ExpertAnswers:
             yield judged, part, is_changed == is_change
 
     def find_contradiction(self, typed_page_ranges: Sequence[tuple[int, int, DocumentType | None]]) -> str:
-        """Find a part of an answer that the expert's own verdict denies, as a question.
+        """Find a part of an answer that contradicts an own verdict; return a question.
 
         Empty if there is none.
         """
@@ -173,7 +173,7 @@ class ExpertAnswers:
         return ""
 
     def describe_struck_quotes(self) -> Iterator[str]:
-        """Describe for the clinician what each confirmed issue about a quote strikes."""
+        """Describe to the clinician which quotes each confirmed issue strikes out."""
         struck = {_build_quote_key(quote.segment, quote.document_type, quote.snippet, None) for quote in self.refuted}
         for issue, verdict, effect in self.judged_issues:
             if effect == "strike_quote" and verdict == "confirmed":
@@ -183,7 +183,7 @@ class ExpertAnswers:
     def choose_vouched_parts(
         self, answer: ClassificationOutput, revised: ReviewedClassification, parts: Iterable[str]
     ) -> tuple[str, ...]:
-        """Choose the parts of a revised answer for which the expert vouches.
+        """Choose the parts of a revised answer that the expert confirms as right.
 
         ``parts`` without the shares if striking changed them (nor the overall type if it no longer has the largest), and a
         part for each question that the record answers as the expert did.
@@ -199,7 +199,7 @@ class ExpertAnswers:
         )
 
     def apply_to(self, answer: ClassificationOutput, *, keeps_mixture: bool = False) -> ReviewedClassification:
-        """Strike, add and mark evidence in an answer with all types in each segment.
+        """Strike, add and mark quotes in an answer that rates all types per segment.
 
         A type whose quotes are all struck is no longer present, and the shares of the others are divided by their sum. The
         type of a segment stays: its evidence is marked as refuted. If a share changes, so does the mixture, unless
@@ -284,7 +284,7 @@ class ExpertAnswers:
         return presence.model_copy(update=changes)
 
     def iterate_changes(self, answer: ReviewedClassification) -> Iterator[str]:
-        """Describe a reviewed answer's differences from the agent's, a line for each.
+        """Describe each difference of a reviewed answer from the agent's in one line.
 
         Pages of the segments, struck quotes, types of segments, types that are no longer present, added quotes.
         """

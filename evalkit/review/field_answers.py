@@ -84,7 +84,7 @@ class FieldAnswer(StrictRecord):
         if not all(box[0] == self.page and min(box[1:]) >= 0 and max(box[1:]) <= 1 for box in self.boxes):
             raise ValueError("a value's boxes must be on its page, from 0 to 1")
         if self.removed and self.status is not FieldStatus.NOT_PRESENT:
-            raise ValueError("a deleted entry has the status not_present")
+            raise ValueError("a deleted entry must have the status not_present")
         return self
 
 
@@ -161,10 +161,12 @@ def check_entry_name(name: str, known_names: Iterable[str]) -> str:
     """
     entry_name = clean_text(name.replace(".", " "))[:_MAX_ENTRY_NAME_LENGTH].strip()
     if not entry_name:
-        raise _build_invalid_field_error("the entry has no name", "Type its name, a colon, and its value: HER2: 3+")
+        raise _build_invalid_field_error(
+            "the entry has no name", "Type the entry's name, a colon, and the value: HER2: 3+"
+        )
     if entry_name.casefold() in map(str.casefold, known_names):
         raise _build_invalid_field_error(
-            "there is already an entry of this name", "Change that one, or type another name."
+            "there is already an entry of this name", "Change the existing entry, or type another name."
         )
     return entry_name
 
@@ -245,7 +247,7 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
 
 
 def resolve_field_key(case_id: str, forms: Sequence[ExtractedFields], field_key_or_name: str) -> str:
-    """Return the key of a field, or of a new entry, that is named by its key or name.
+    """Return the key of a field, or of a new entry, given its key or name.
 
     ReviewRefused if no field has this key or name, or if several forms have a field of this name.
     """
@@ -270,7 +272,7 @@ def resolve_field_key(case_id: str, forms: Sequence[ExtractedFields], field_key_
 def parse_field_answers(
     case_id: str, forms: Sequence[ExtractedFields], raw_answers: Mapping[str, object]
 ) -> dict[str, FieldAnswer]:
-    """Parse an expert's answers, given by field key or name; return them by field key.
+    """Parse answers given by field key or name; return them by field key.
 
     ReviewRefused as in ``resolve_field_key`` and ``parse_field_answer``.
     """
@@ -382,7 +384,7 @@ def is_same_as_agent(answer: FieldAnswer, agent_value: FieldValue) -> bool:
 def find_changed_fields(
     forms_before: Sequence[ExtractedFields], forms_after: Sequence[ExtractedFields]
 ) -> dict[str, FieldAnswer]:
-    """Find changed fields, and entries that were added or removed.
+    """Find changed fields, and added or removed entries.
 
     Returns them as new answers by field key. A value without words of the page has the place that the expert selected.
     """

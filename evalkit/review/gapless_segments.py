@@ -1,4 +1,4 @@
-"""The segments of an answer, fitted to the file, so that each page belongs to one."""
+"""Segments of an answer, adjusted so that each page belongs to exactly one."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
@@ -9,7 +9,7 @@ from evalkit.core.records import StrictRecord
 
 
 class SegmentDraft(StrictRecord):
-    """A page range that the expert takes for one document."""
+    """A page range that the expert considers one document."""
 
     start_page: int
     """The first page, from 1."""
@@ -20,7 +20,7 @@ class SegmentDraft(StrictRecord):
 
 
 class DisputedSeam(NamedTuple):
-    """Page on which the answer's ranges leave open whether a document begins."""
+    """Page where the answer's page ranges leave open if a document begins."""
 
     page: int
     """The page, from 2."""
@@ -31,7 +31,7 @@ class DisputedSeam(NamedTuple):
 def fit_segments_to_file(
     segments: Iterable[Segment], total_pages: int
 ) -> tuple[tuple[SegmentDraft, ...], tuple[DisputedSeam, ...]]:
-    """Fit an answer's segments to the pages 1..total_pages, without gap or overlap.
+    """Adjust an answer's segments to cover pages 1..total_pages without overlap.
 
     A page that several segments claim goes to the one that begins last, because a beginning is printed on the page and an
     end is only inferred. Pages that no segment claims go to the document before them; at the start of the file they are a

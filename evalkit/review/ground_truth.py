@@ -89,7 +89,7 @@ class IssueVerdict(StrictRecord):
 
 
 class RefutedQuote(StrictRecord):
-    """A quote of the agent's answer that an expert struck."""
+    """A quote of the agent's answer that an expert struck out."""
 
     segment: int
     """The segment's number in the agent's answer."""
@@ -100,7 +100,7 @@ class RefutedQuote(StrictRecord):
 
 
 class ShownMachineAnswers(StrictRecord):
-    """Record of which automatic answers the expert saw, and when."""
+    """Record of which of the program's answers the expert saw, and when."""
 
     agent: bool = True
     """True if the agent's classification was on screen before the decision."""
@@ -111,7 +111,7 @@ class ShownMachineAnswers(StrictRecord):
 
 
 class Signature(StrictRecord):
-    """Reviewer's statement, bound to review, document and all reviews before.
+    """Reviewer's signed statement, linked by hash to the review and earlier ones.
 
     The reviewer's name and the time are fields of the review. Source: 21 CFR 11.50 and 11.70.
     """
@@ -206,7 +206,7 @@ class Review(StrictRecord):
 
 
 class GroundTruthRecord(StrictRecord):
-    """Fields of a ground truth record that are the same for every kind of case."""
+    """Fields of a ground truth record that all kinds of case share."""
 
     schema_version: int = SCHEMA_VERSION
     doc_id: str
@@ -268,7 +268,7 @@ def is_simulated_reviewer(reviewer: str | None) -> bool:
 
 
 def load_signature_meanings() -> Mapping[str, str]:
-    """Load what a reviewer states by a review: by its outcome, blind, or imported."""
+    """Load the statement that a reviewer signs, by the review's outcome."""
     return load_package_table("evalkit.review", "signature_meanings.toml")
 
 
@@ -323,7 +323,7 @@ def hash_review_file(output_folder: OutputFolder, case_id: str, revision: int) -
 
 
 def is_newest_review_unchanged(output_folder: OutputFolder, head: ReviewChainHead) -> bool:
-    """Return True if the review file that ``head`` names exists with the same SHA-256.
+    """Return True if the newest review's file still has its recorded hash.
 
     StoreError if the file cannot be read.
     """
@@ -336,7 +336,7 @@ def is_newest_review_unchanged(output_folder: OutputFolder, head: ReviewChainHea
 def write_silver_ground_truth(
     output_folder: OutputFolder, result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None = None
 ) -> bool:
-    """Write an accepted result as silver ground truth; return True if written.
+    """Save an accepted, unreviewed result as silver ground truth; True if written.
 
     Nothing is written if the case has a review, or if the stored record differs only in its time. ``accepted_at`` is ISO
     8601 in UTC; ``inclusion_probability`` (0..1) is the probability that an audit draws the document. ReviewRefused if the
@@ -349,7 +349,7 @@ def write_silver_ground_truth(
 def build_silver_ground_truth(
     result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None
 ) -> GroundTruth:
-    """Build the record that ``write_silver_ground_truth`` writes."""
+    """Build the silver ground truth record of an accepted, unreviewed result."""
     if result.decision is not Decision.AUTO_ACCEPT or result.classification is None:
         raise ReviewRefused(
             f"document {result.doc_id!r} was not accepted",
@@ -366,7 +366,7 @@ def build_silver_ground_truth(
 def write_silver_fields_if_unreviewed(
     output_folder: OutputFolder, document_extractions: Extractions, *, accepted_at: str
 ) -> bool:
-    """Write accepted fields as silver ground truth; return True if a file was written.
+    """Save accepted fields as silver ground truth; return True if written.
 
     Nothing is written in the cases that ``write_silver_ground_truth`` names. Audits never draw fields, so the inclusion
     probability is 0. ReviewRefused if a report or form was not accepted, or if there is none.
@@ -379,7 +379,7 @@ def write_silver_fields_if_unreviewed(
 
 
 def build_silver_fields(document_extractions: Extractions, *, accepted_at: str) -> FieldsGroundTruth:
-    """Build the record that ``write_silver_fields_if_unreviewed`` writes."""
+    """Build the silver ground truth record of accepted, unreviewed fields."""
     decisions = {extraction.decision for extraction in document_extractions.extractions}
     if decisions - {None} != {Decision.AUTO_ACCEPT}:
         raise ReviewRefused(
@@ -426,7 +426,7 @@ def _write_silver_record(output_folder: OutputFolder, case_id: str, truth: Groun
 
 
 def read_silver_audit_probability(output_folder: OutputFolder, doc_id: str) -> float | None:
-    """Read the probability (0..1) that an audit draws an accepted document.
+    """Read the probability (0..1) that an accepted document is audited.
 
     None if the document has no silver record or the record has no valid probability.
     """
@@ -438,7 +438,7 @@ def read_silver_audit_probability(output_folder: OutputFolder, doc_id: str) -> f
 
 
 def withdraw_silver_ground_truth(output_folder: OutputFolder, case_id: str) -> bool:
-    """Delete a case's silver record, the accepted answer that no expert has reviewed.
+    """Delete the silver record of a case, an accepted answer without a review.
 
     Return True if a record was removed.
     """
@@ -490,14 +490,14 @@ def _load_classification_truth(output_folder: OutputFolder, doc_id: str) -> Grou
 
 
 def load_expert_classification(output_folder: OutputFolder, doc_id: str) -> KeyedClassification | None:
-    """Load the types that an expert validated or corrected; None if no expert did."""
+    """Load the types that an expert confirmed or corrected; None if no expert did."""
     truth = _load_classification_truth(output_folder, doc_id)
     is_expert_truth = truth is not None and truth.ground_truth_source != "AUTO_ACCEPTED"
     return truth.ground_truth_classification if truth and is_expert_truth else None
 
 
 def remove_mismatched_silver_fields(output_folder: OutputFolder, doc_id: str) -> None:
-    """Remove a document's silver fields if its types no longer match the ground truth.
+    """Remove unreviewed fields if the document's types no longer match.
 
     The caller holds the write lock.
     """
@@ -514,7 +514,7 @@ def remove_mismatched_silver_fields(output_folder: OutputFolder, doc_id: str) ->
 
 
 def read_json_unless_missing_or_torn(output_folder: OutputFolder, name: str) -> dict[str, Any] | None:
-    """Read a JSON file of the output folder; None if it is missing or damaged.
+    """Read a JSON file of the output folder; None if missing or incomplete.
 
     Only for files that can be rebuilt. StoreError for any other failure.
     """

@@ -1,4 +1,4 @@
-"""The house's guidelines for reviewers: ``guidelines.md`` in the output folder."""
+"""The organisation's guidelines for reviewers: ``guidelines.md``."""
 
 import re
 from collections.abc import Iterator

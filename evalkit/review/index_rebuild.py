@@ -1,4 +1,4 @@
-"""Comparison, correction and rebuild of the index; move of the database."""
+"""Comparison and rebuild of the database index; migration of the database."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _SETTLING_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class IndexDifferences:
-    """Documents, cases and reviews of which the index and the folder do not both know."""
+    """Documents, cases and reviews that only the index or only the folder has."""
 
     unindexed_cases: frozenset[str] = frozenset()
     """Cases with a packet and without a row."""
@@ -96,7 +96,7 @@ class IndexDifferences:
 
     @classmethod
     def find(cls, output_folder: OutputFolder, index: OutputIndex) -> Self:
-        """Compare the names in the folder with the rows; no file is read.
+        """Compare file names in the folder with index rows; no file is read.
 
         In a bucket, where a list of a thousand names takes a request, a large index is compared only if it is empty.
         """
@@ -154,18 +154,18 @@ class IndexDifferences:
         )
 
     def keep_common(self, later: IndexDifferences) -> IndexDifferences:
-        """Keep the differences that were found again later."""
+        """Keep only the differences that a later comparison found again."""
         return replace(later, **{name: getattr(self, name) & getattr(later, name) for name in _COUNTED_DIFFERENCES})
 
     def count_correctable(self) -> int:
-        """Count the differences that the files can settle."""
+        """Count the differences that can be corrected from the files."""
         return len(replace(self, lost_results=frozenset(), lost_reviews=frozenset()))
 
     def __len__(self) -> int:
         return sum(len(getattr(self, name)) for name in _COUNTED_DIFFERENCES)
 
     def describe(self, unreadable_count: int, *, is_stored: bool, is_missing: bool, is_purging: bool) -> str:
-        """Say in counts what was different, and what became of it."""
+        """Describe how many differences were found, and what was done about them."""
         if self.is_index_empty:
             text = f"the index was rebuilt from {format_count(len(self.unindexed_cases), 'packet')} and {format_count(len(self.unindexed_results), 'result')}"
             text += ". What only the database held is missing: claims, drafts, deferrals, replies, paid answers of language models, the view log"
@@ -210,7 +210,7 @@ _DAMAGED_INDEX_WARNING = f"the search index in {SQLITE_FILE} was damaged: the in
 
 
 def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> OutputIndex:
-    """Open the index of an output folder, after it was made to agree with the files.
+    """Open the index of an output folder after correcting it from the files.
 
     The files are the truth: a database that is new, empty or older than the files is rebuilt or corrected, and a
     warning says so in counts; ``lost_case_ids`` of the index are cases whose packets are missing. With ``read_only`` that
@@ -253,7 +253,7 @@ def open_index(output_folder: OutputFolder, *, read_only: bool = False) -> Outpu
 
 
 def warn_of_differences(output_folder: OutputFolder, index: OutputIndex) -> None:
-    """Tell in counts what index and folder do not both have; nothing is corrected."""
+    """Warn how many entries index and folder do not share; correct nothing."""
     differences = _find_lasting_differences(output_folder, index)
     if differences and not differences.is_index_empty:
         is_purging = output_folder.has_file(PURGE_INTENT_FILE)

@@ -66,7 +66,7 @@ class ContextParagraph(StrictRecord):
 
 
 class IssueContext(StrictRecord):
-    """An issue with the agent's claims and the document's text, for an expert."""
+    """An issue with the agent's claims and the document's text around it."""
 
     issue: Issue
     """The issue that the context belongs to."""
@@ -104,7 +104,7 @@ class IssueContext(StrictRecord):
 
 
 def get_issue_id(issue: Issue | str) -> str:
-    """Return the id of an issue, which may be given by its id."""
+    """Return the id of an issue, given as an Issue or as its id."""
     return issue.issue_id if isinstance(issue, Issue) else issue
 
 

@@ -27,7 +27,7 @@ _REMEDY = "Run the document with --fresh."
 
 
 def read_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | DocumentFailure:
-    """Read a document's result, or the failure that is stored in its place.
+    """Read a document's result, or the record of its failure.
 
     NotFound if the document was never run; StoreError if the file is damaged.
     """
@@ -71,13 +71,13 @@ def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
 
 
 def require_own_id(record: T, id_name: str, expected_id: str, file_name: str) -> T:
-    """Return the record. StoreError if it is another's: a copy under a wrong name."""
+    """Return the record. StoreError if it belongs to another id than the file name."""
     if getattr(record, id_name) == expected_id:
         return record
     raise StoreError(
-        f"{file_name} is a copy of another file: its {id_name} differs from its name",
+        f"{file_name} is a copy of another file: the {id_name} in it differs from the file's name",
         code="STORE-TORN",
-        remedy="Move it out of the output folder; restore it from a backup, or run the document again.",
+        remedy="Move the file out of the output folder, and restore the right file from a backup or run the document again.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Second opinions and adjudications: the cases required, and their ground truth.
+"""Second opinions and adjudications: required cases, and the ground truth.
 
 Source: contract, "Identity". An expert may ask for a second opinion, which a colleague gives in the case ``….second``; if
 the two answers differ, a third expert decides in the case ``….adjudication``. Until the answers agree or the third expert
@@ -58,7 +58,7 @@ _NumberedReviews = list[tuple[int, Review]]
 
 @dataclass(frozen=True)
 class CaseOpinions:
-    """A case with the reviews of it, its second opinion and its adjudication."""
+    """A case with its reviews, its second opinion and its adjudication."""
 
     base_packet: SMEPacket
     numbered_reviews_by_case_id: dict[str, _NumberedReviews]
@@ -110,7 +110,7 @@ class CaseOpinions:
         )
 
     def build_with_added_review(self, case_id: str, review: Review) -> CaseOpinions:
-        """Return a copy with a review that was just written as the case's newest review."""
+        """Return a copy in which a review that was just written is the newest."""
         numbered_review = (self.get_newest_revision(case_id) + 1, review)
         return replace(
             self,
@@ -154,7 +154,7 @@ class CaseOpinions:
         return packets
 
     def build_ground_truth(self) -> GroundTruthRecord | None:
-        """Build the ground truth that all reviews leave.
+        """Build the ground truth that follows from all reviews.
 
         None if the newest review leaves none, or while a second opinion or an adjudication is awaited.
         """
@@ -180,7 +180,7 @@ class CaseOpinions:
         return derive_review_status(chain[-1][1] if chain else None)
 
     def get_second_opinion_reason(self, case_id: str) -> str:
-        """Get the reason why a second opinion was asked for; empty for any other case."""
+        """Get the reason for asking a second opinion; empty for any other case."""
         return (
             self.review_requesting_second_opinion.second_opinion
             if self.review_requesting_second_opinion and case_id == self._build_case_id(SECOND_SUFFIX)
@@ -188,7 +188,7 @@ class CaseOpinions:
         )
 
     def list_opinions_shown_to_adjudicator(self, case_id: str) -> tuple[Opinion, ...]:
-        """List the two answers that the case adjudicates; empty for any other case.
+        """List the two answers that an adjudication compares; empty for other cases.
 
         The order depends on the answers' hashes, so that it does not reveal which answer was first.
         """
@@ -254,7 +254,7 @@ class CaseOpinions:
         return any(review.after and not review.shown.agent for review in reviews)
 
     def compare_with_agent(self, review: Review) -> tuple[Opinion, Opinion]:
-        """Return a reviewer's blind answer and the agent's, for a second look."""
+        """Return a reviewer's blind answer and the agent's answer, to compare them."""
         return (
             Opinion("Your answer", self.reconstruct_draft(review), review.outcome, review.correction_notes),
             Opinion("The program's answer", Draft.from_packet(self.base_packet), "validated", ""),
@@ -266,11 +266,11 @@ class CaseOpinions:
             raise ReviewRefused(
                 f"you have already given or seen an answer to case {self.base_packet.case_id!r}, so case {case_id!r} needs another expert",
                 code="REVIEW-BARRED",
-                remedy="Leave it to a colleague, and take the next case.",
+                remedy="Leave the case to a colleague, and take the next case.",
             )
 
     def require_reading_permission(self, case_id: str, reviewer: str) -> None:
-        """Raise ReviewRefused if the case would reveal what the reviewer may yet answer.
+        """Raise ReviewRefused if reading the case would reveal an answer too early.
 
         This applies to a reviewer who can still give the second opinion or get an attention check about the document.
         """
@@ -412,7 +412,7 @@ class CaseOpinions:
 def rebuild_case_files_and_list_index_rows(
     output_folder: OutputFolder, case_id: str, check_case_ids_by_doc_id: Mapping[str, Sequence[str]] | None = None
 ) -> list[dict[str, Any]]:
-    """Rebuild the files that follow from a case's reviews; return its index rows.
+    """Rebuild the files derived from a case's reviews; return its index rows.
 
     The files are the ground truth, the packets of second opinion and adjudication, and the status in each packet. This
     repairs the state after a crash between writing a review and writing these files; without reviews nothing changes.
@@ -428,7 +428,7 @@ def rebuild_case_files_and_list_index_rows(
 def list_index_rows(
     output_folder: OutputFolder, case_id: str, check_case_ids_by_doc_id: Mapping[str, Sequence[str]] | None = None
 ) -> list[dict[str, Any]]:
-    """List a case's index rows as the files are, without writing any of them."""
+    """List a case's index rows according to its files; write nothing."""
     opinions = CaseOpinions.read(output_folder, case_id, check_case_ids_by_doc_id)
     existing_ids = filter(
         lambda member_id: output_folder.has_file(packet_file_name(member_id)), opinions.numbered_reviews_by_case_id

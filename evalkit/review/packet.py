@@ -1,4 +1,4 @@
-"""The packet: a case's stored question, with answer, issues and reason.
+"""The packet: a case as stored, with answer, issues and reason.
 
 Source: specification 000, slide 9. A run may rewrite a packet until an expert has begun to work on it. Then the packet is
 frozen, because the review stores the hash of the packet that its author saw. Only ``review_status`` still changes: it
@@ -49,7 +49,7 @@ _LINE_WIDTH = 70
 
 
 class IssueSummary(StrictRecord):
-    """One line of the packet's list of open issues."""
+    """One line in a packet's list of open issues."""
 
     severity: IssueSeverity
     """BLOCKER, MAJOR or MINOR."""
@@ -62,7 +62,7 @@ class IssueSummary(StrictRecord):
 
 
 class SMEPacket(StrictRecord):
-    """One case for an expert, stored as ``sme_packets/sme_packet_{case_id}.json``.
+    """One case for an expert, as stored in ``sme_packets/``.
 
     Each kind of case adds its own fields in a subclass.
     """
@@ -119,12 +119,12 @@ class SMEPacket(StrictRecord):
     """What the expert is asked, and how long it takes; None in a blind case, in further opinions, and in older packets."""
 
     def plan_review(self, costs: ReviewCosts, source: str = "") -> ReviewPlan:  # noqa: ARG002 - for the kinds that need it
-        """Plan the review of this case; ``source`` is the model of the agent's answer."""
+        """Plan the review of this case; ``source`` is the model that gave the answer."""
         return plan_issue_review(self.kind, self.open_issues, self.total_pages, costs)
 
     @property
     def errors_per_minute(self) -> float:
-        """Errors that a minute of the expert is expected to find.
+        """Number of errors that the expert is expected to find per minute.
 
         Infinite with a BLOCKER that a rule found.
         """
@@ -135,11 +135,11 @@ class SMEPacket(StrictRecord):
 
     @property
     def asked_parts(self) -> tuple[AskedPart, ...]:
-        """The only parts asked about; empty if the whole case is shown."""
+        """The parts that the expert is asked about; empty if the whole case is shown."""
         return self.review_plan.asked if self.review_plan and not self.review_plan.is_shown_whole else ()
 
     def with_asked_questions(self) -> Self:
-        """Return the packet as shown: with a question for each asked part without issue."""
+        """Return the packet with a question for each asked part that has no issue."""
         return self
 
     @property
@@ -159,17 +159,17 @@ class SMEPacket(StrictRecord):
 
     @property
     def asked_question(self) -> str:
-        """The question of the case in the queue, or the reason why a person is asked."""
+        """The case's question in the queue, or the reason why an expert is asked."""
         return self.decision_reason
 
     @property
     def indexed_type(self) -> str:
-        """The agent's type, by which the queue filters; empty if the agent cannot tell."""
+        """The agent's type, for the queue's filter; empty if the agent cannot tell."""
         return ""
 
     @property
     def task(self) -> ReviewTask:
-        """The task of the reviewers to whom the case comes."""
+        """The task (clinical, tax or bank) of reviewers who get the case."""
         return "clinical"
 
     @property
@@ -188,7 +188,7 @@ class SMEPacket(StrictRecord):
 
     @property
     def open_issues(self) -> list[Issue]:
-        """The issues with the status open, worst first."""
+        """The issues that are still open, worst first."""
         return [issue for issue in self.issues if issue.status == "open"]
 
 
@@ -222,7 +222,7 @@ def build_packet_fields(
 
 
 def issue_text(issue: Issue) -> str:
-    """Format an issue as on slide 9 of the specification, without empty lines.
+    """Format an issue as the specification shows it, without empty lines.
 
     ::
 
@@ -255,7 +255,7 @@ def _wrap_labelled_text(label: str, text: str) -> str:
 
 
 def serialise_packet(packet: SMEPacket) -> dict[str, Any]:
-    """Convert a packet to the JSON object that is stored in its file."""
+    """Convert a packet to the JSON object of its file."""
     return packet.model_dump(mode="json")
 
 
@@ -270,12 +270,12 @@ def omit_keys(mapping: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def get_base_case_id(case_id: str) -> str:
-    """Get the case_id without the ending of a second opinion or adjudication."""
+    """Get a case_id without the suffix of a second opinion or adjudication."""
     return case_id.removesuffix(SECOND_SUFFIX).removesuffix(ADJUDICATION_SUFFIX)
 
 
 def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> bool:
-    """Return True if an expert has begun to work on the packet.
+    """Return True if an expert has begun to work on the packet, so it must not change.
 
     No run may rewrite such a packet. This is so if a review was submitted, or if a claim is live at ``now`` (ISO 8601, UTC, to the second).
     """
@@ -286,7 +286,7 @@ def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: s
 
 
 def write_packet_status(output_folder: OutputFolder, case_id: str, status: ReviewStatus) -> None:
-    """Change ``review_status`` in the packet's file, if it differs, and nothing else."""
+    """Change only ``review_status`` in the packet's file, if it differs."""
     name = packet_file_name(case_id)
     stored = output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
     if stored["review_status"] != status:

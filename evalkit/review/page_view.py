@@ -24,7 +24,7 @@ _IMAGE_WIDTH_PX = 760
 
 
 class Highlight(NamedTuple):
-    """A passage of one page that is highlighted, with the words about it."""
+    """A highlighted passage of one page, with its caption."""
 
     style: HighlightStyle
     boxes: tuple[PageBox, ...]

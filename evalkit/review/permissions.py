@@ -19,7 +19,7 @@ def parse_tasks(text: str) -> tuple[ReviewTask, ...]:
     names = [name.strip() for name in text.split(",")]
     if not set(names) <= set(get_args(ReviewTask)):
         raise UsageError(
-            f"{text[:60]!r} are no tasks of reviewers",
+            f"{text[:60]!r} is not a list of reviewers' tasks",
             code="REVIEWER-TASKS",
             remedy="Name one or more of clinical, tax, bank, separated by commas.",
         )

@@ -31,13 +31,13 @@ def load_plain_sentences() -> dict[str, list[dict[str, Any]]]:
 
 
 def collect_known_values(issue: Issue) -> dict[str, Any]:
-    """Collect the values of an issue that a row may name: its facts and some fields."""
+    """Collect the values of an issue that a sentence can contain."""
     fields = issue.model_dump(mode="json", include={"page", "found_page", "document_type", "quote", "severity"})
     return {name: value for name, value in (fields | dict(issue.facts)).items() if value is not None}
 
 
 def describe_issue(issue: Issue) -> str:
-    """Return a sentence for a clinician: what is in doubt, and what is asked.
+    """Describe an issue to a clinician: what is in doubt, and a question.
 
     Returns the issue's message if the code has no sentence, as for a site's verifier, or if a fact is missing.
     """
@@ -60,7 +60,7 @@ def describe_issue(issue: Issue) -> str:
 
 
 def fill_in(text: str, known: Mapping[str, Any]) -> str:
-    """Fill values into a text, shortened so that the text fits on the screen.
+    """Insert values into a text, shortened so that the text fits on the screen.
 
     KeyError if a value is missing.
     """
@@ -74,7 +74,7 @@ def fill_in(text: str, known: Mapping[str, Any]) -> str:
 
 
 def shows_own_words(issue: Issue) -> bool:
-    """Return True if the issue's message tells more than its plain sentence.
+    """Return True if the issue's own message says more than its plain sentence.
 
     So it is with a model's finding, and with an issue of a site's own verifier.
     """
@@ -124,7 +124,7 @@ class IssueAnswers:
 
 
 def get_issue_answers(issue: Issue) -> IssueAnswers:
-    """Get the two answers to the question that an issue asks.
+    """Get the two possible answers to an issue's question.
 
     An issue with an unknown code has the answers "There is a problem" and "No problem". An answer about a quote needs a quote: an issue without one has the default answers.
     """

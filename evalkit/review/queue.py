@@ -50,7 +50,7 @@ _NO_RESTRICTIONS = Permissions()
 
 @dataclass(frozen=True)
 class QueueQuery:
-    """Search, filters, order and page of the queue; None as a filter: every case."""
+    """Search, filters, order and page of the queue; filter None means every case."""
 
     search: str = ""
     """Part of a file name or case_id; upper and lower case are the same, and there are no wildcards."""
@@ -116,7 +116,7 @@ FILTER_VALUES: dict[str, tuple[str, ...] | None] = {
 
 @dataclass(frozen=True)
 class QueueRow:
-    """One case in the list, as one reviewer's browser tab shows it."""
+    """One case in the queue, as shown in one reviewer's browser tab."""
 
     case_id: str
     doc_id: str
@@ -158,7 +158,7 @@ class QueueRow:
 
     @property
     def can_come_next(self) -> bool:
-        """True if the case waits and this reviewer may decide it."""
+        """True if the case is waiting and this reviewer may decide it."""
         is_waiting = self.status in ("pending", "in_review") and self.holder is None
         return is_waiting and not (self.is_barred or self.needs_adjudicator)
 
@@ -262,7 +262,7 @@ def derive_review_chain_heads(
 
 
 class QueueList:
-    """The list of cases in the order in which one reviewer sees and gets them.
+    """The list of cases in the order in which one reviewer gets them.
 
     From the reviewer's place on, every eighth waiting case is an audit or sample of the reviewer's tasks, whatever the
     filters; the others that match follow the waiting cases.
@@ -361,7 +361,7 @@ class QueueList:
         return [build_queue_row(row, self._holder, self._now, self._permissions) for row in page_rows]
 
     def find_next_case_id(self) -> str | None:
-        """Find the next case that the reviewer may decide, from the place or the top on."""
+        """Find the next case that the reviewer may decide, from a position or the top."""
         for start, end in ((self.place, self.waiting), (0, min(self.place, self.waiting))):
             for position in range(start, end, _ROWS_PER_PAGE):
                 for row in self.load_rows(position, min(_ROWS_PER_PAGE, end - position)):
@@ -370,7 +370,7 @@ class QueueList:
         return None
 
     def can_come_next(self, row: QueueRow) -> bool:
-        """Return True if the reviewer may decide a case that could be opened so far."""
+        """Return True if the reviewer may decide a case that could be opened."""
         return row.can_come_next and row.case_id not in self._broken_case_ids
 
 

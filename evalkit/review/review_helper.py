@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def require_folder_and_get_reviewer_name(output_folder: OutputFolder, reviewer: str) -> str:
-    """Strip a reviewer's name, and check that the folder is a run's output folder.
+    """Strip a reviewer's name, and check that the folder is an output folder.
 
     UsageError if the name is empty, or if the folder is no output folder of a run.
     """
@@ -60,7 +60,7 @@ def require_folder_and_get_reviewer_name(output_folder: OutputFolder, reviewer: 
 
 
 class SMEReviewHelper:
-    """Access of one reviewer to the cases of one output folder, without a login."""
+    """One reviewer's access to the cases of an output folder, without a login."""
 
     def __init__(self, output: Path | str, reviewer: str, *, clock: Callable[[], str] | None = None) -> None:
         """Open the output folder of a run and its database for the reviewer of this name.

@@ -1,4 +1,4 @@
-"""Plan of a review: questions to an expert, duration, and expected finds.
+"""Plan of a review: questions to an expert, duration, and expected errors found.
 
 A case with doubts only about single parts asks only about these: a part is asked about if its risk, at the price of a
 wrong answer, exceeds the price of the expert's minutes, or if an open MAJOR issue names it.
@@ -39,7 +39,7 @@ _PRIOR_JUDGEMENTS = 10
 #: Risk of a boundary of which the answer states no doubt: 26 of 1,601 were wrong on drawn packets (2026-11-27).
 _UNSTATED_BOUNDARY_RISK = 0.016
 #: Intercept and slope by which the logit of the risk of a type follows from the stated one, by the model of the answer. The
-#: embedded model is surer than it says, on drawn packets of sources that it had not seen; others are taken at their word
+#: built-in model is surer than it says, on drawn packets of sources that it had not seen; others are taken at their word
 #: until experts have judged their types.
 _SHIPPED_CALIBRATIONS = {"embedded": (0.0, 2.3)}
 _NO_CALIBRATION = (0.0, 1.0)
@@ -51,7 +51,7 @@ _TYPE_EFFECTS = ("choose_type", "remove_type", "strike_quote")
 
 
 class AskedPart(StrictRecord):
-    """A part of the answer about which the expert is asked."""
+    """A part of the answer that the expert is asked about."""
 
     part: QuestionPart
     """``boundary:PAGE``, ``segment:N`` (the number in the answer) or ``patients``."""
@@ -64,7 +64,7 @@ class AskedPart(StrictRecord):
 
     @property
     def question_ids(self) -> tuple[str, ...]:
-        """The ids of the questions about the part; its own name if no issue asks."""
+        """The ids of the questions about the part, or its name if no issue is about it."""
         return self.issue_ids or (self.part,)
 
 
@@ -87,7 +87,7 @@ class ReviewPlan(StrictRecord):
 
 @dataclass(frozen=True)
 class ReviewCosts:
-    """Prices, times and experience by which reviews are planned."""
+    """Prices, durations and past outcomes that are used to plan reviews."""
 
     prices: PriceSettings = field(default_factory=PriceSettings)
     seconds_per_page: Mapping[str, float] = field(default_factory=lambda: _DEFAULT_SECONDS_PER_PAGE)
@@ -100,7 +100,7 @@ class ReviewCosts:
 
     @classmethod
     def from_closings(cls, prices: PriceSettings, closings: Sequence[Mapping[str, Any]]) -> ReviewCosts:
-        """Compute the costs from rows of closed cases (``OutputIndex.list_closings``)."""
+        """Compute the costs from closed cases (``OutputIndex.list_closings``)."""
         timings = group_pairs(
             (row["kind"], row["seconds_active"] / row["pages_seen"])
             for row in closings
@@ -129,7 +129,7 @@ class ReviewCosts:
         return cls(prices, _DEFAULT_SECONDS_PER_PAGE | medians, confirmed, dismissed, calibrations)
 
     def estimate_minutes(self, kind: str, page_count: int) -> float:
-        """Estimate the active minutes of a case in which so many pages must be seen."""
+        """Estimate an expert's active minutes for a case by its pages to be seen."""
         return page_count * self.seconds_per_page.get(kind, max(_DEFAULT_SECONDS_PER_PAGE.values())) / 60
 
     def estimate_issue_risk(self, issue: Issue) -> float:
@@ -139,7 +139,7 @@ class ReviewCosts:
         return (confirmed + _PRIOR_JUDGEMENTS * prior) / (confirmed + dismissed + _PRIOR_JUDGEMENTS)
 
     def estimate_type_risk(self, confidence: float, source: str) -> float:
-        """Estimate the probability, 0..1, that a type of the model's certainty is wrong."""
+        """Estimate the probability, 0..1, that a type is wrong, by its certainty."""
         shipped_risk = _calibrate(1 - confidence, _SHIPPED_CALIBRATIONS.get(source, _NO_CALIBRATION))
         return _calibrate(shipped_risk, self.calibration_by_source.get(source, _NO_CALIBRATION))
 
@@ -150,7 +150,7 @@ class ReviewCosts:
 
 
 def find_asked_part(issue: Issue) -> str:
-    """Find the part of the answer that an issue names; empty if it names none."""
+    """Find the part of the answer that an issue concerns; empty if none."""
     effect = get_issue_answers(issue).effect
     if effect in _BOUNDARY_EFFECTS and issue.page and issue.page > 1:
         return f"boundary:{issue.page}"
@@ -160,7 +160,7 @@ def find_asked_part(issue: Issue) -> str:
 
 
 def plan_issue_review(kind: str, open_issues: Iterable[Issue], page_count: int, costs: ReviewCosts) -> ReviewPlan:
-    """Plan a review that shows the whole case; each open issue may be an error."""
+    """Plan a review of the whole case in which each open issue may be an error."""
     risks = [costs.estimate_issue_risk(issue) for issue in open_issues]
     return ReviewPlan(
         expected_errors=round(sum(risks), 4), expected_minutes=round(costs.estimate_minutes(kind, page_count), 4)
@@ -218,7 +218,7 @@ def plan_classification_review(
 
 
 def is_drawn_to_be_shown_whole(case_id: str) -> bool:
-    """Return True for the one case in ten that is shown whole, by the hash of its id."""
+    """Return True for one case in ten, chosen by hash, to be shown as a whole."""
     digest = hashlib.sha256(f"shown whole: {case_id}".encode()).digest()
     return int.from_bytes(digest[:8], "big") < SHOWN_WHOLE_PROBABILITY * 2**64
 

@@ -170,7 +170,7 @@ class ReviewerRoster:
             stored = self._output_folder.read_json(ROSTER_FILE, max_schema_version=SCHEMA_VERSION)
         except NotFound:
             return _RosterContent(reviewers={})
-        return parse_stored_record(_RosterContent, stored, ROSTER_FILE, "Restore it from a backup.")
+        return parse_stored_record(_RosterContent, stored, ROSTER_FILE, "Restore the file from a backup.")
 
     def _write_roster(self, roster: _RosterContent, **changed_fields: Mapping[str, Any]) -> None:
         fields: dict[str, Any] = {

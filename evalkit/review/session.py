@@ -85,7 +85,7 @@ def _get_local_time() -> datetime:
 
 @dataclass(frozen=True)
 class SubmissionReceipt:
-    """A saved review, with what the screen shows the expert afterwards."""
+    """A saved review, with the feedback that the expert then sees."""
 
     review: Review
     revision: int
@@ -105,7 +105,7 @@ class SubmissionReceipt:
 
 @dataclass(frozen=True)
 class RecentCase:
-    """A case that the reviewer finished lately."""
+    """A case that the reviewer finished recently."""
 
     case_id: str
     pdf_filename: str
@@ -117,7 +117,7 @@ class RecentCase:
 
 
 def compute_case_address(case_id: str) -> str:
-    """Compute a case's address: 12 hex digits, as a case_id may hold a name."""
+    """Compute a case's URL part: 12 hex digits, because a case_id may hold a name."""
     return hashlib.sha256(case_id.encode(errors="replace")).hexdigest()[:12]
 
 
@@ -147,7 +147,7 @@ class _OpenedCase:
 
 
 class ReviewSession:
-    """Access of one reviewer in one browser tab to the queue and the cases."""
+    """One reviewer's access to the queue and the cases from one browser tab."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class ReviewSession:
         reviewer_name = require_folder_and_get_reviewer_name(output_folder, reviewer)
         if not tab_id:
             raise UsageError(
-                "the tab has no id",
+                "the browser tab has no id",
                 code="REVIEWER-SESSION",
                 remedy="Pass a tab_id that is different for each browser tab.",
             )
@@ -198,11 +198,11 @@ class ReviewSession:
 
     @property
     def queue_query(self) -> QueueQuery:
-        """Filters, order and page of the list, as the reviewer left them."""
+        """Search, filters, order and page of the queue, as the reviewer left them."""
         return QueueQuery.from_message(json.loads(self._place.query))
 
     def choose_queue_query(self, query: QueueQuery) -> None:
-        """Keep filters, order and page of the list for this reviewer.
+        """Store the reviewer's search, filters, order and page of the queue.
 
         With other filters or another order, the reviewer goes on from the top of the list.
         """
@@ -212,7 +212,7 @@ class ReviewSession:
         )
 
     def return_to_top(self) -> None:
-        """Go on from the top of the list."""
+        """Make the next case the first case of the queue again."""
         self._save_place(replace(self._place, case_id=""))
 
     def load_queue_page(self, query: QueueQuery | None = None) -> QueuePage:
@@ -290,7 +290,7 @@ class ReviewSession:
         return None if self._permissions.is_read_only else self._load_queue_list(self.queue_query).find_next_case_id()
 
     def find_case_id(self, address: str) -> str | None:
-        """Find the case of an address (``compute_case_address``); None if unknown."""
+        """Find the case of a URL part (``compute_case_address``); None if unknown."""
         return next(
             (case_id for case_id in self._index.list_case_ids() if compute_case_address(case_id) == address), None
         )
@@ -312,7 +312,7 @@ class ReviewSession:
         return recent_cases
 
     def reopen_case(self, case_id: str) -> None:
-        """Reopen one of the reviewer's last cases; the submitted answer is the draft.
+        """Reopen one of the reviewer's last cases, with the submitted answer as draft.
 
         ReviewRefused if the case is not among the ten that the reviewer finished last, or cannot be reopened.
         """
@@ -320,7 +320,7 @@ class ReviewSession:
             raise ReviewRefused(
                 f"case {case_id:s} is not among the cases that you finished last",
                 code="REVIEW-NOT-RECENT",
-                remedy="Reopen it with a reason: SMEReviewHelper.reopen(case_id, reason).",
+                remedy="Reopen the case with a reason: SMEReviewHelper.reopen(case_id, reason).",
             )
         opinions = CaseOpinions.read(self._output_folder, case_id)
         revision, review = opinions.numbered_reviews_by_case_id[case_id][-1]
@@ -330,7 +330,7 @@ class ReviewSession:
         )
 
     def reply_to_colleague(self, case_id: str, sentence: str) -> None:
-        """Reply to the colleague who deferred the case or asks for an opinion.
+        """Reply to the colleague who deferred the case or asked for an opinion.
 
         ReviewRefused without a sentence, or if no colleague has asked.
         """
@@ -338,7 +338,9 @@ class ReviewSession:
         self._permissions.require_deciding_role(case_id)
         asker = self._find_asker(case_id)
         if not sentence.strip() or not asker:
-            raise build_incomplete_review_error("there is nothing to reply to, or no reply", "Type a sentence.")
+            raise build_incomplete_review_error(
+                "the case has no question to reply to, or the reply is empty", "Type a reply."
+            )
         now = format_iso_seconds(self._clock())
         self._index.replies.save(ColleagueReply(case_id, asker, self._holder.reviewer, sentence.strip(), now))
 
@@ -368,7 +370,7 @@ class ReviewSession:
         return case
 
     def give_back_case(self, case_id: str, error: Exception) -> bool:
-        """Release the claim on a case that could not be shown because of ``error``.
+        """Release the claim on a case that could not be shown because of an error.
 
         Return True if only this case is broken. In this session it then does not come next until it can be opened.
         """
@@ -570,7 +572,7 @@ class ReviewSession:
             opinions = CaseOpinions.read(self._output_folder, case_id)
             if opinions.get_status(case_id) == "completed":
                 raise build_incomplete_review_error(
-                    "this case is answered, so it cannot be deferred", "Go to the queue."
+                    "this case is already answered, so it cannot be deferred", "Go back to the queue."
                 )
             self._permissions.require_case_permission(case_id, opinions.list_excluded_reviewers(case_id))
             # The draft is on disk before the claim is released.
@@ -640,7 +642,7 @@ class ReviewSession:
         return self._last_submission is not None
 
     def forget_last_submission(self) -> None:
-        """Drop the last submission's draft, after which it can no longer be undone.
+        """Discard the last submission's draft, so that it can no longer be undone.
 
         The draft holds words of its document.
         """

@@ -1,4 +1,4 @@
-"""Documents as a person is shown them; attention checks are not revealed."""
+"""Documents as reviewers see them; attention checks look like real cases."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def _resolve_shown_doc_id(output_folder: OutputFolder, doc_or_case_id: str) -> s
 
 
 def read_result_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> DocumentResult | DocumentFailure:
-    """Read a document's result, or the one that an attention check pretends to have.
+    """Read a document's result; for an attention check, its faulty result.
 
     For the case_id of an attention check, the result contains the shown answer and issues, so that it looks like a real
     document. NotFound if there is no result; StoreError if a file is damaged.
@@ -45,7 +45,7 @@ def read_result_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> Do
 
 
 def read_bundle_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> DocumentBundle:
-    """Read the pages of a document, or those that a case shows. NotFound; StoreError."""
+    """Read the pages of a document, or of a case. NotFound; StoreError."""
     return read_bundle(output_folder, _resolve_shown_doc_id(output_folder, doc_or_case_id))
 
 

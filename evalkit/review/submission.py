@@ -1,4 +1,4 @@
-"""A submission: an expert's decision before it is checked and saved as a review.
+"""A submission: an expert's decision, before it is checked and saved.
 
 ``Submission`` has the fields that all kinds of case share; a subclass of ``Correction`` has those of one kind.
 """
@@ -85,7 +85,7 @@ class Submission:
     """True if an answer that the reviewer's own verdict denies is refused; the screen asks before it submits."""
 
     def get_correction(self, correction_class: type[CorrectionT]) -> CorrectionT:
-        """Get the correction of a class; without one, an empty correction."""
+        """Get the correction of this class; an empty correction if none was given."""
         return next((part for part in self.corrections if isinstance(part, correction_class)), correction_class())
 
 
@@ -108,7 +108,8 @@ def derive_outcome(submission: Submission) -> ReviewOutcome:
         )
     if submission.undeterminable is not None and not submission.undeterminable.strip():
         raise build_incomplete_review_error(
-            "undeterminable was given without a reason", "Say why nobody can tell, for example 'illegible scan'."
+            "undeterminable was given without a reason",
+            "Say why nobody can tell the right answer, for example 'illegible scan'.",
         )
     return outcomes[0]
 
@@ -137,7 +138,7 @@ def parse_verdicts(
 def parse_segment_flags(
     raw_flags: Iterable[Mapping[str, Any]], page_ranges: Iterable[tuple[int, int]], total_pages: int
 ) -> tuple[dict[str, Any], ...]:
-    """Parse remarks about segments, and add the pages of the segment to each.
+    """Parse remarks about segments, and add to each the pages of its segment.
 
     ``page_ranges`` are the first and last pages of the segments in the reviewed answer; if there are none, each remark must
     name its pages. ReviewRefused if a remark has another shape or names a segment that does not exist.

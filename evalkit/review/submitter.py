@@ -1,4 +1,4 @@
-"""Submission of a review: check it, write it, and update what follows from it."""
+"""Submission of a review: check it, save it, and update files that depend on it."""
 
 import importlib.metadata
 import logging
@@ -95,7 +95,7 @@ class ReviewSubmitter:
         require_savable: Callable[[str, str], None],
         browser_tab: BrowserTab | None = None,
     ) -> Review:
-        """Save a review that follows ``base_revision``, and update what depends on it.
+        """Save a review that follows ``base_revision``, and update dependent files.
 
         ``base_revision`` None means the newest revision. ``require_savable`` is called under the write lock with the packet's
         current digest and the time (ISO 8601, UTC); it raises an error if the review must not be saved. The drafts that
@@ -154,7 +154,7 @@ class ReviewSubmitter:
         """
         if not reason.strip():
             raise build_incomplete_review_error(
-                "a case cannot be reopened without a reason", "Say why its review is wrong."
+                "a case cannot be reopened without a reason", "Say why the saved review is wrong."
             )
         with hold_case_write_lock(self.output_folder, case_id):
             packet = read_packet(self.output_folder, case_id)

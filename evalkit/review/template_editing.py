@@ -84,7 +84,7 @@ class TemplateChoice(NamedTuple):
 
 
 class ReadingQuestion(NamedTuple):
-    """Doubt of a template that a person settles by choosing one of two readings."""
+    """A doubt about a template, settled by choosing one of two interpretations."""
 
     issue_code: str
     """Code of the issues in the packet that raise the doubt."""
@@ -113,7 +113,7 @@ READING_QUESTIONS: dict[str, ReadingQuestion] = {
 
 
 def list_readings(opened_template: StatementTemplate, question_name: str) -> list[StatementTemplate]:
-    """List the reading of a template as opened and the other one, both confirmed.
+    """List both interpretations of a template's doubt, each as a confirmed template.
 
     ReviewRefused if there is no such question or no other reading.
     """
@@ -127,7 +127,7 @@ def list_readings(opened_template: StatementTemplate, question_name: str) -> lis
 def choose_reading(
     template: StatementTemplate, question_name: str, number: int, *, opened_template: StatementTemplate
 ) -> StatementTemplate:
-    """Choose reading 0 or 1 of ``list_readings``; boxes and edges stay.
+    """Choose interpretation 0 or 1 of ``list_readings``; keep boxes and edges.
 
     ReviewRefused if there is no such question or reading.
     """
@@ -148,7 +148,7 @@ def choose_reading(
 def find_chosen_reading(
     template: StatementTemplate, question_name: str, *, opened_template: StatementTemplate
 ) -> int | None:
-    """Return which reading of ``list_readings`` was chosen; None if none."""
+    """Return which interpretation of ``list_readings`` was chosen, or None."""
     if not READING_QUESTIONS[question_name].is_decided(template):
         return None
     if question_name == "dates":
@@ -279,7 +279,7 @@ def get_edge_page_fraction(template: StatementTemplate, edge_name: str) -> float
 def list_column_edge_names_and_labels(
     template: StatementTemplate, opened_template: StatementTemplate
 ) -> list[tuple[str, str]]:
-    """List name and label of each column edge from left to right, shared ones once."""
+    """List name and label of each column edge from left to right, without repeats."""
     opened_template = _choose_edge_sharing_reference(opened_template, template)
     named_edges: list[tuple[str, str]] = []
     seen_edges: set[_Edge] = set()
@@ -301,13 +301,15 @@ def list_column_edge_names_and_labels(
 
 
 def add_region_for_page_kind(template: StatementTemplate, page: int, total_pages: int) -> StatementTemplate:
-    """Add a region to a page (from 1) without one, and to all pages of the same kind.
+    """Add a region to a page that has none, and to all pages of the same kind.
 
     The kind is first, middle, last or later pages. The new region has the position of the template's last region.
     ReviewRefused if the page has a region already.
     """
     if template.find_region_indices(page, total_pages):
-        raise _build_template_refusal_error("this page already has a box", "Move the edges of the box.")
+        raise _build_template_refusal_error(
+            "this page already has a box", "Move the edges of the existing box instead."
+        )
     if page == 1:
         page_kind = "first"
     elif template.find_region_indices(total_pages, total_pages):
@@ -332,7 +334,7 @@ def rename_column_with_dependents(template: StatementTemplate, column_index: int
     """
     if name not in COLUMN_WORDS or not 0 <= column_index < len(template.columns):
         raise _build_template_refusal_error(
-            "the template has no such column, or columns have no such name", "Reload the page."
+            "the template has no such column, or a column cannot have this name", "Reload the page."
         )
     names: list[str] = [column.name for column in template.columns]
     if name != "other" and name in names:
@@ -353,7 +355,7 @@ def rename_column_with_dependents(template: StatementTemplate, column_index: int
 
 
 def apply_choice(template: StatementTemplate, choice_name: str, value: str) -> StatementTemplate:
-    """Set the property ``choice_name`` of ``TEMPLATE_CHOICES`` to one of its options.
+    """Set a property of the template to one of its options in TEMPLATE_CHOICES.
 
     ReviewRefused if there is no such property or option.
     """
@@ -424,7 +426,7 @@ def is_nearly_same_template(first: StatementTemplate, second: StatementTemplate)
 
 
 def describe_unmet_sums(reconciliation: ReconciliationReport) -> str:
-    """Describe which sums do not add up, or that the statement prints no sums.
+    """Describe which sums do not add up, or state that no sums are printed.
 
     Empty if there are sums and all of them add up.
     """

@@ -1,4 +1,4 @@
-"""Typed values: taken whole, or refused with the words that would be lost.
+"""Parsing of typed field values: accept the whole text, or refuse it.
 
 A format's normal form keeps only what it knows. A word is accounted for if the normal form changes without it, if it is
 the field's own name, or if it is a filler of the format. Every other word (a negation, a doubt, a second result, another
@@ -16,7 +16,7 @@ from evalkit.extraction.formats import clean_text
 
 
 class TypedFormat(NamedTuple):
-    """Ways in which people type a format's values.
+    """The ways in which people type a value of one format.
 
     ``keeps``: all that a value of the format can say, for the sentence of a refusal. ``fillers``: words that say nothing
     beyond the format itself. ``rewrites``: spellings to rewrite before normalising, with their replacements. Regular
@@ -167,7 +167,7 @@ _MIN_MISSPELT_LETTERS = 6
 
 
 def parse_typed_text(field: TemplateField, text: str) -> tuple[str | None, str]:
-    """Return a typed text's value or None, and the words that would be lost.
+    """Return a typed text's value or None, and the words that it would lose.
 
     The value is the normal form if it accounts for every word; a text with further facts that its format allows is its own
     value. With words that would be lost, there is no value.

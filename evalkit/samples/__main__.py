@@ -62,7 +62,7 @@ def _summarise_result(result: DocumentResult | str) -> dict[str, Any]:
 
 
 def main(samples_folder: Path, output_path: Path) -> int:
-    """Print the documents decided otherwise than expected, and their number.
+    """Print the documents with an unexpected decision, and their number.
 
     Return the exit status: 1 if any decision differs, else 0.
     """

@@ -34,7 +34,7 @@ _ZIP_TIME = (2025, 1, 1, 0, 0, 0)
 
 
 def draw_file(manuscript: Manuscript) -> bytes:
-    """Draw a manuscript in its format. ValueError if a page's text does not fit."""
+    """Draw a manuscript in its file format. ValueError if a page's text is too long."""
     if manuscript.saved_as == "docx":
         return _write_docx(manuscript)
     pdf = draw_pdf(manuscript)

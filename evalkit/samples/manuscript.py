@@ -89,7 +89,7 @@ def _classify_line(line: str) -> tuple[BlockKind, str]:
         match = pattern.match(line)
         if match:
             return kind, line[match.end() :]
-    raise AssertionError("the last pattern matches every line")
+    raise AssertionError("no pattern matches the line, although the last pattern should match every line")
 
 
 class ManuscriptPart(StrictRecord):

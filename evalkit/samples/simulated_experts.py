@@ -1,4 +1,4 @@
-"""Command that simulates experts' reviews.
+"""Command that simulates experts' reviews, for demonstrations and tests.
 
 Usage: ``python -m evalkit.samples.simulated_experts OUTPUT TRUTH [CASE…]``. Simulated experts review the waiting cases
 by a file of known labels (``truth.csv`` of the demo). They sometimes make errors and ask each other for second
@@ -55,7 +55,7 @@ def simulate_and_submit_reviews(
     left_case_ids: Collection[str] = (),
     on_unlabelled: Callable[[str], object] = lambda _: None,
 ) -> int:
-    """Review the waiting cases of labelled documents; return the number of reviews.
+    """Submit simulated reviews of labelled documents' cases; return their number.
 
     Args:
         output_folder: the output folder of a run.

@@ -78,7 +78,7 @@ class LimitedHTTPServer(HTTPServer):
         super().on_close(server_conn)
 
     def exempt_connection(self, connection: Any) -> None:
-        """Do not close this connection during its request, because it has a valid login."""
+        """Exempt a logged-in connection from limits during its request."""
         self._anonymous_connections.pop(connection.context, None)
 
     def _close_oldest_connection_of_busiest_address(self) -> None:

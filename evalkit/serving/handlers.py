@@ -286,7 +286,7 @@ class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]
 
     @cached_property
     def trouble(self) -> str:
-        """HTML of what the page shows if it cannot be opened."""
+        """HTML message that is shown if the page cannot be opened."""
         return render_plain_page("trouble.html", error_id=self.error_id)
 
     @override
@@ -423,7 +423,7 @@ def is_well_formed_message(message: str | bytes) -> bool:
 
 
 class KernelStateHandler(_OwnKernelHandler, HtmlHandler, APIHandler):
-    """Handler of the state of a page's kernel; its 404 tells if memory was exceeded."""
+    """Handler of a kernel's state; its error 404 says if memory was exceeded."""
 
     @override
     def write_error(self, status_code: int, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Health of the review server: can the output folder and its database be used?"""
+"""Health of the review server: output folder and database are usable."""
 
 from __future__ import annotations
 

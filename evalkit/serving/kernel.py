@@ -1,4 +1,4 @@
-"""The kernel process of a page: ipykernel without its debugger.
+"""The kernel process of a review page: ipykernel without its debugger.
 
 The server finds this kernel under the name ``python3``, before the kernels installed on the machine. Each open page has
 its own process, so memory matters: modules that no page needs are not loaded, and the kernel's specification

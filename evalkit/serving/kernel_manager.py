@@ -125,7 +125,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
     start_kernel = _async_start_kernel  # type: ignore[assignment]  # as the base class does
 
     def start_warm_kernel(self) -> None:
-        """Start a kernel in reserve; if that fails, log it: pages then open more slowly."""
+        """Start a spare kernel, so that pages open faster; log it if that fails."""
         # The specification's variables must be set at the start, because malloc reads them before anything is loaded.
         kernel_spec = self.kernel_spec_manager.get_kernel_spec("python3")  # type: ignore[union-attr]  # the server's
         environ = {**os.environ, **kernel_spec.env}
@@ -135,7 +135,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
             log.warning("cannot start a kernel in reserve (%s)", error.strerror)
 
     def stop_warm_kernel(self) -> None:
-        """Stop the kernel in reserve, and cancel its scheduled start."""
+        """Stop the spare kernel, and cancel its scheduled start."""
         self._cancel_warm_start()
         self.warm_kernel.stop()
 

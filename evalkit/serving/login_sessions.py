@@ -1,4 +1,4 @@
-"""Login sessions in memory, and the throttle of wrong codes.
+"""Login sessions in memory, and rate limit for wrong login codes.
 
 A logout, new code or restart ends a session at once.
 """
@@ -42,7 +42,7 @@ class LoginSessions:
         self._proxied_session_ids: dict[str, str] = {}
 
     def log_in_by_code(self, code: str) -> LoginSession | None:
-        """Create a session for the reviewer with this code; None if nobody has it."""
+        """Create a session for the reviewer with this code; None for an unknown code."""
         reviewer = self._roster.find_reviewer_by_code(code)
         return self._add_session(reviewer, hash_login_code(code)) if reviewer is not None else None
 
@@ -74,7 +74,7 @@ class LoginSessions:
         return session if self._roster.read_code_digests().get(session.reviewer) == session.code_digest else None
 
     def list_ended_sessions(self, session_ids: Iterable[str]) -> set[str]:
-        """Return those of the given session ids that are not valid any more."""
+        """Return the given session ids that are no longer valid."""
         return {session_id for session_id in set(session_ids) if self.find_valid_session(session_id) is None}
 
     def end_session(self, session_id: str) -> None:
@@ -116,7 +116,7 @@ class LoginThrottle:
         self._failures_by_address: dict[str, deque[float]] = {}
 
     def get_seconds_to_wait(self, address: str) -> int:
-        """Return the whole seconds until wrong codes of this address count anew; 0 if now."""
+        """Return the seconds until this address may try a login code again."""
         failures = self._failures_by_address.get(address, deque())
         if len(failures) < MAX_FAILURES:
             return 0

@@ -25,7 +25,7 @@ def read_log_format(environ: Mapping[str, str] = os.environ) -> LogLineFormat:
 
 
 def send_kernel_log_to_server(environ: Mapping[str, str] = os.environ) -> None:
-    """Send ``evalkit.*`` log records to the log of ``evalkit review``, if it runs.
+    """Send the kernel's log records to the log of ``evalkit review``, if it runs.
 
     The server discards a kernel's standard error, because tracebacks of libraries may quote documents.
     """

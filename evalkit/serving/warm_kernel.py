@@ -1,4 +1,4 @@
-"""A kernel in reserve: a process with all modules loaded that waits for a page.
+"""Spare kernel: a process with loaded modules that waits for the next page.
 
 With it, a page opens a second sooner. Before the assignment the process knows no reviewer and has opened no file; after
 it, the process is the kernel of exactly one page.
@@ -41,7 +41,7 @@ def register_warm_kernel_provisioner() -> None:
 
 
 class WarmKernel:
-    """Holder of at most one kernel process in reserve.
+    """Holder of at most one spare kernel process.
 
     The process always ends with the server, because it reads from a pipe of the server.
     """
@@ -50,7 +50,7 @@ class WarmKernel:
         self._process: Popen[bytes] | None = None
 
     def start_unless_running(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        """Start a process in reserve for this kernel command, unless one is waiting.
+        """Start a spare process for this kernel command, unless one is waiting.
 
         OSError if the process cannot be started.
         """
@@ -69,7 +69,7 @@ class WarmKernel:
     def assign_kernel_command(
         self, command: Sequence[str], environ: Mapping[str, str], working_folder: str
     ) -> Popen[bytes] | None:
-        """Turn the process in reserve into the kernel of a page and return the process.
+        """Turn the spare process into the kernel of a page and return the process.
 
         None if no process waits or the assignment fails; the caller then starts a new process.
         """
@@ -94,7 +94,7 @@ class WarmKernel:
         return process
 
     def stop(self) -> None:
-        """Kill the process in reserve, if there is one."""
+        """Kill the spare process, if there is one."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -104,7 +104,7 @@ class WarmKernel:
 
 
 class WarmKernelProvisioner(LocalProvisioner):
-    """Kernel provisioner that uses the process in reserve or starts a new one.
+    """Kernel provisioner that uses the spare process or starts a new process.
 
     ``kernel.json`` refers to this provisioner by name.
     """

@@ -1,1 +1,1 @@
-"""Bank-statement templates: build, apply, review, revise, hand over to a person."""
+"""Bank-statement templates: build, apply, review and revise them."""

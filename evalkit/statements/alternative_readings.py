@@ -1,4 +1,4 @@
-"""Build a statement's other readings: opposite directions, day and month swapped.
+"""Alternative interpretations of a statement: signs, or day and month, swapped.
 
 Reviewers compare them with the template's own reading; a person sees both and decides.
 """
@@ -14,7 +14,7 @@ _OPPOSITE_DIRECTION: Mapping[str, str] = {"deposit": "withdrawal", "withdrawal":
 
 
 def build_opposite_reading(template: StatementTemplate) -> StatementTemplate:
-    """Build the template that reads deposits as withdrawals, and what is held as owed.
+    """Build the template with deposits and withdrawals, held and owed, exchanged.
 
     It meets the same printed sums as the template, so only a person can choose between the two. It names no proof.
     """
@@ -74,7 +74,7 @@ def invert_balance_sign(template: StatementTemplate) -> StatementTemplate:
 
 
 def exchange_columns(template: StatementTemplate, column_name: ColumnName, other_name: ColumnName) -> StatementTemplate:
-    """Build the template in which the two columns have each other's meaning."""
+    """Build the template in which two columns have exchanged their meanings."""
     exchanged_names: dict[ColumnName, ColumnName] = {column_name: other_name, other_name: column_name}
     columns = tuple(
         column.model_copy(update={"name": exchanged_names.get(column.name, column.name)}) for column in template.columns

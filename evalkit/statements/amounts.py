@@ -115,7 +115,7 @@ def find_currency_codes(text: str) -> list[str]:
 
 
 def get_sign_mark(text: str) -> SignMark | None:
-    """Return the mark that a lone code or word for a direction means; None without.
+    """Return the mark for a single code or word for a direction; None if unknown.
 
     >>> get_sign_mark("Haben"), get_sign_mark("dr."), get_sign_mark("–"), get_sign_mark("Shop")
     ('cr', 'dr', 'minus', None)

@@ -1,4 +1,4 @@
-"""A template and what it reads: facts to check, and each row's certainty."""
+"""A template and what it reads: facts to check, and certainty of each row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalkit.statements.text_lines import PageWord, TextLine
 
 @dataclass(frozen=True)
 class AppliedTemplate:
-    """A template and what it reads from one statement; both reviewers get the same."""
+    """A template, and what it reads from one statement."""
 
     template: StatementTemplate
     lines_by_page: tuple[tuple[TextLine, ...], ...]
@@ -47,7 +47,7 @@ class AppliedTemplate:
         return cls(template, lines_by_page, statement, reconcile_statement(template, statement))
 
     def complete_years(self, last_year: int) -> AppliedTemplate:
-        """Return the reading with the year of dates that the statement prints without it.
+        """Add the year to dates that the statement prints without a year.
 
         ``last_year``: of the last such row; rows before a New Year are of the year before. UsageError if all rows have
         their year, or the last one's day is not in that year.
@@ -76,16 +76,16 @@ class AppliedTemplate:
 
     @property
     def has_all_sums_met(self) -> bool:
-        """True if there is a printed sum, and the transactions add up to every one."""
+        """True if sums are printed, and the transactions add up to every one."""
         return bool(self.sum_checks) and all(check.is_met for check in self.sum_checks)
 
     def select_leftovers(self, *reasons: str) -> list[LeftoverText]:
-        """Return the words in the regions that were not read for one of these reasons."""
+        """Return the unread words in the regions, by the reasons for leaving them."""
         return [leftover for leftover in self.statement.left_over if leftover.reason in reasons]
 
     @cached_property
     def is_closed(self) -> bool:
-        """True if all accounts' rows lead to their closing balance, all sums met.
+        """True if every account's rows add up to its closing balance and all sums.
 
         What else is printed among the rows is then no transaction, whatever it looks like.
         """

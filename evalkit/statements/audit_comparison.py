@@ -1,4 +1,4 @@
-"""Compare a template's reading with what the pages show by themselves.
+"""Comparison of a template's rows with an independent audit of the pages.
 
 These are the reviewers' own measurements.
 """
@@ -120,7 +120,7 @@ def _compare(applied: AppliedTemplate) -> _Comparison:
 
 
 def find_wrong_directions(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report rows whose direction the page contradicts, or nothing on it proves."""
+    """Report rows whose direction the page contradicts, or does not prove."""
     comparison = _compare(applied)
     wrong = [each for each in comparison.matches if each.direction.sign * each.transaction.amount < 0]
     if wrong:
@@ -261,7 +261,7 @@ def find_wrong_amounts(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
 
 
 def find_unused_sums(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report printed sums that no check uses, and name other amounts outside the rows."""
+    """Report printed sums that no check uses, and other amounts outside the rows."""
     comparison = _compare(applied)
     used = [(printed.page, abs(printed.value)) for printed in applied.statement.sums]
     unused = [
@@ -541,7 +541,7 @@ def _has_distant_line(boxes: Sequence[Box], limit: float) -> bool:
 
 
 def find_mixed_accounts(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report rows under headings of different accounts that are read as one account's."""
+    """Report rows of different accounts that were read as one account's rows."""
     comparison = _compare(applied)
     audit = comparison.audit
     #: Numbers of cards and of references have no balance of their own.

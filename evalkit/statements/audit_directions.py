@@ -1,4 +1,4 @@
-"""Decide from the page alone each row's direction of money, and what proves it."""
+"""Direction of each row (money in or out), proven from the page alone."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def prove_directions(audit: StatementAudit) -> tuple[ProvenDirection, ...]:
 
 
 def find_balance_orientation(audit: StatementAudit, directions: Sequence[ProvenDirection] = ()) -> Sign:
-    """Return 1 if unmarked balances are held, -1 if owed, 0 if the page is silent.
+    """Return 1 if unmarked balances are held, -1 if owed, 0 if unknown.
 
     Codes beside the balances, titles and headings count more than the words for the kind of statement.
     """
@@ -98,7 +98,7 @@ def find_balance_orientation(audit: StatementAudit, directions: Sequence[ProvenD
 
 @cache_document_text(8)
 def find_kind_orientation(audit: StatementAudit) -> Sign:
-    """Return 1 if money is held by the kind of statement, -1 if owed, else 0.
+    """Return 1 if this kind of statement shows money held, -1 if owed, else 0.
 
     If no word names a kind, the rows do: they take from what is held more often than they give, and in a month much of
     it. A debt mostly grows, and a loan hardly changes.

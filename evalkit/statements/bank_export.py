@@ -1,4 +1,4 @@
-"""Read a bank's own export (CSV or OFX), and compare it with a template's reading.
+"""Comparison of a template's transactions with a bank's CSV or OFX export.
 
 The columns of a CSV file are found by their content; titles decide only between columns that could be either. The reader
 knows nothing of what a template reads, so that the file can check it.
@@ -74,7 +74,7 @@ def read_bank_export(path: Path) -> list[ExportedRow]:
     try:
         content = read_regular_file(path, _MAX_BYTES)
     except OSError as error:
-        raise _build_error(path, f"it cannot be read ({error.strerror})") from error
+        raise _build_error(path, f"the file cannot be read ({error.strerror})") from error
     text = _decode(content)
     rows = list(_read_ofx_rows(text)) if _OFX_ROW.search(text) else _read_csv_rows(path, text)
     if not rows:
@@ -143,7 +143,7 @@ def _split_columns(path: Path, text: str) -> list[_Column]:
         best = max(best, (len(table) * min(width, 4), table), key=lambda candidate: candidate[0])
     table = best[1]
     if len(table) < 2:
-        raise _build_error(path, "it is no table with a title above each column")
+        raise _build_error(path, "the file is not a table with a title above each column")
     header_rows = [row for row in table if not any(_is_number(cell) for cell in row)][:1] or [[""] * len(table[0])]
     body = [row for row in table if row != header_rows[0]]
     return [_Column(title, tuple(row[position] for row in body)) for position, title in enumerate(header_rows[0])]
@@ -265,7 +265,7 @@ def _find_direction(cell: str) -> int | None:
 
 def _build_error(path: Path, reason: str) -> UsageError:
     return UsageError(
-        f"{path.name} cannot be compared: {reason}",
+        f"the bank's file {path.name} cannot be compared: {reason}",
         code="TEMPLATE-CHECK",
         remedy="Give the CSV or OFX file of the same month that the bank's website offers, unchanged.",
     )
@@ -276,7 +276,7 @@ _SAME_TEXT_PERCENT = 60.0
 
 
 class ExportComparison(NamedTuple):
-    """Rows that the statement's reading and the bank's export share, or not."""
+    """Rows that occur in both the statement and the bank's export, or in one."""
 
     equal: list[tuple[Transaction, ExportedRow]]
     """Rows of equal date and amount."""
@@ -289,7 +289,7 @@ class ExportComparison(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """True if every row was read as the bank has it."""
+        """True if every row agrees with the bank's export."""
         return not (self.differing or self.missing or self.extra)
 
 

@@ -56,7 +56,7 @@ LinePattern = Annotated[str, AfterValidator(require_safe_pattern)]
 
 
 class BankVocabulary(StrictRecord):
-    """Patterns for what statements print, by meaning."""
+    """Patterns of the words that statements print, by meaning."""
 
     columns: dict[str, LinePattern]
     """The pattern of a column's printed title, by the column's name in a template."""

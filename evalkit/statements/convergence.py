@@ -1,4 +1,4 @@
-"""Decide after each rejected template: build another one, or let a person decide.
+"""Decision after each rejected template: build another or ask a person.
 
 Specification 004, "Convergence Tracking", "Retry Limits", "Escalation Triggers". Ruling 18: the first attempt is not a
 retry and has no convergence status; the later bands of the score are > 0.5, [0, 0.5], [−0.2, 0) and < −0.2; in the last
@@ -91,7 +91,7 @@ def select_convergence_status(state: ConvergenceState, diverging_below: float = 
 
 
 class EscalationSituation(NamedTuple):
-    """The facts by which a rejected template is retried or handed to a person."""
+    """Facts that decide whether a rejected template is retried or escalated."""
 
     attempt: int
     """Number of the attempt, from 1."""

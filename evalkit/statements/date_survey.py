@@ -1,4 +1,4 @@
-"""Find how a statement writes dates: its order of day and month, and its period.
+"""Search for a statement's date format, day-month order and period.
 
 The order is the same for all dates, and the period gives the year.
 """
@@ -162,7 +162,7 @@ _DAY_FIRST_CURRENCY = re.compile(r"[€£₹]|\b(?:EUR|GBP|CHF|SGD|INR|AUD|NZD|H
 
 
 class DateHypothesis(NamedTuple):
-    """The format of dates, the order of the rows, and a score before reading."""
+    """A possible date format and row order, with a score."""
 
     rules: DateRules
     row_order: RowOrder

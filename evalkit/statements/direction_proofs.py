@@ -1,4 +1,4 @@
-"""Prove which way the money went, by marks, titles, headings, sums and words.
+"""Proof of the directions of money, by marks, titles, sums and words.
 
 A proof holds only if the opposite reading fails: an equation that is met either way proves nothing, and what a balance
 without a mark means must follow from the kind of statement or from marks.
@@ -30,7 +30,7 @@ _CHECKS_BY_PROOF: Mapping[SignProof, tuple[SumCheckName, ...]] = {
 
 @dataclass(frozen=True)
 class DirectionEvidence:
-    """A reading of a statement, and what supports its directions."""
+    """A statement's transactions, with evidence for their directions."""
 
     applied_template: AppliedTemplate
     kind_evidence: KindEvidence
@@ -264,7 +264,7 @@ class DirectionEvidence:
 
 
 def get_direction(row: Transaction) -> Direction:
-    """Return the direction in which a transaction is read."""
+    """Return the direction (deposit or withdrawal) of a transaction."""
     return "withdrawal" if row.amount < 0 else "deposit"
 
 

@@ -1,4 +1,4 @@
-"""Find a statement's columns of dates and amounts, without a template.
+"""Search for a statement's columns of dates and amounts, without a template.
 
 The survey does not say what the columns mean; the builder finds that out by comparing sums.
 """
@@ -104,7 +104,7 @@ class AlignedColumn:
 
 
 class PlacedAmount(NamedTuple):
-    """An amount outside the rows, with the pattern of the words beside it."""
+    """An amount outside the rows, with a pattern of the words next to it."""
 
     label: str
     amount: Amount
@@ -174,7 +174,7 @@ class LayoutSurvey:
 
     @cached_property
     def amounts_of_any_label(self) -> tuple[PlacedAmount, ...]:
-        """The amounts outside the rows beside words of no known sum, top to bottom."""
+        """Amounts outside the rows next to words of no known sum, top to bottom."""
         lines = [
             (line, page_lines[position + 1 :])
             for page_lines in self.lines_by_page

@@ -52,7 +52,7 @@ class SumCheck(LazyStrictRecord):
 
 
 class ReconciliationReport(LazyStrictRecord):
-    """The checks of all sums that the statement prints and the template names."""
+    """Checks of all sums that the statement prints and the template names."""
 
     checks: tuple[SumCheck, ...]
 

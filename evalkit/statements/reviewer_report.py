@@ -1,4 +1,4 @@
-"""Report of a template reviewer: pass criteria, consensus, disagreements.
+"""Report of a template reviewer: pass criteria, consensus and disagreements.
 
 Specification 004, "Pass Criteria", "Consensus Rules", "Issue Deduplication", "Issue Category Caps"; ruling 18 of the
 contract: the caps limit which issues are shown; hidden issues count too.
@@ -102,7 +102,7 @@ Consensus = Literal["approved", "arbitration", "rejected"]
 
 
 class ConsensusRule(NamedTuple):
-    """A row of the consensus table: the outcome of two verdicts."""
+    """A row of the consensus table: the outcome of two reviewers' verdicts."""
 
     outcome: Consensus
     reason: str
@@ -152,7 +152,7 @@ def is_duplicate_issue(issue: TemplateIssue, other_issue: TemplateIssue) -> bool
 def keep_worst_issues_per_category(
     issues: Sequence[TemplateIssue], max_issues_by_category: Mapping[TemplateIssueCategory, int] = SHOWN_ISSUE_CAPS
 ) -> list[TemplateIssue]:
-    """Return the issues to show: each category's worst, up to its cap, in input order."""
+    """Return each category's worst issues, up to its maximum, in input order."""
     worst_first = sorted(issues, key=lambda issue: -SeverityRank[issue.severity])
     issues_by_category = group_by(worst_first, lambda issue: issue.category)
     shown_ids = {
@@ -264,7 +264,7 @@ def arbitrate_reports(
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
     model_answer: ArbitratorAnswer | None = None,
 ) -> ArbitrationReport:
-    """Decide each issue of only one reviewer, then approve or reject the template.
+    """Decide the issues that one reviewer reported, then approve or reject.
 
     ``measured_issue_ids``: ids of the issues that the program measured; they are never dismissed. ``model_answer``: the
     arbitrating model's answer; None decides by the rules alone.

@@ -1,4 +1,4 @@
-"""Review a template by rules, as one of two reviewers with different tasks.
+"""Review of a template by rules, for two reviewers with different tasks.
 
 ``layout_geometry`` checks that the template finds all data, ``semantic_financial`` that the data is interpreted
 correctly. Each check is a function that takes what the template reads and yields issues. The issues that rules raise

@@ -1,4 +1,4 @@
-"""Measure a statement's pages without its template.
+"""Independent measurement of a statement's pages, without a template.
 
 Measured are rows, amounts, dates, columns, headings and printed sums. The review compares these measurements with what
 the template reads. Nothing here is shared with the modules that build or apply templates, except the grouping of words
@@ -75,7 +75,7 @@ _NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./-]| |\. )(\d{1,2})(?:\2(\
 
 @cache
 def load_audit_words() -> dict[str, dict[str, list[str]]]:
-    """Load the audit's own words: section → name → words."""
+    """Load the audit's vocabulary: section → name → words."""
     tables = load_package_table("evalkit.statements", "statement_audit.toml")
     return {name: table if isinstance(table, dict) else {"": table} for name, table in tables.items()}
 
@@ -87,7 +87,7 @@ def _compile_words(section: str, name: str) -> re.Pattern[str]:
 
 
 def has_word(text: str, section: str, name: str) -> bool:
-    """Return True if the text has one of the audit's words of this name."""
+    """Return True if the text contains one of the audit's words of this name."""
     return _compile_words(section, name).search(text) is not None
 
 
@@ -122,12 +122,12 @@ class PrintedDate(NamedTuple):
     box: Box
 
     def order_parts(self, order: DateOrder) -> tuple[int, int]:
-        """Return month and day in this order."""
+        """Return month and day, for this order of day and month."""
         is_month_first = self.is_numeric and order == "month first"
         return (self.first, self.second) if is_month_first else (self.second, self.first)
 
     def build_printed(self, order: DateOrder) -> date | None:
-        """Return the date in this order if its year is printed and it exists."""
+        """Return the date in this order if its year is printed and the date exists."""
         if self.year is None:
             return None
         if self.is_numeric and order == "year first":
@@ -135,7 +135,7 @@ class PrintedDate(NamedTuple):
         return _build_date(self.year, *self.order_parts(order))
 
     def resolve(self, order: DateOrder, period: tuple[date, date] | None) -> date | None:
-        """Return the date in this order; None if there is none.
+        """Return the complete date in this order; None if it does not exist.
 
         Its year is printed, or follows from the period.
         """
@@ -162,7 +162,7 @@ class PrintedAmount(NamedTuple):
 
 
 class AuditRow(NamedTuple):
-    """Table line with an amount, or its part if rows are printed side by side."""
+    """Table line with an amount, or a part of a line with several rows."""
 
     line: TextLine
     dates: tuple[PrintedDate, ...]
@@ -252,7 +252,7 @@ class StatementAudit:
 
     @cached_property
     def is_owed(self) -> bool | None:
-        """True on statements of debts, False on accounts, None if no word says which."""
+        """True on statements of debts, False on accounts, None if unknown."""
         if any(has_word(line.text, "kind", "prepaid") for line in self.other_lines):
             return False
         owed, held = (
@@ -267,7 +267,7 @@ class StatementAudit:
 
     @cached_property
     def orders(self) -> tuple[DateOrder, ...]:
-        """The orders of day and month that fit every date of the rows and the headers."""
+        """The orders of day and month that fit all dates of rows and headers."""
         dates = [day for row in self.rows for day in row.dates if _is_near_year(day, row.dates[0])] + [
             day for _, days in self.header_dates for day in days if day.year is not None
         ]
@@ -286,7 +286,7 @@ class StatementAudit:
 
     @cached_property
     def is_order_open(self) -> bool:
-        """True if both orders fit and give different dates."""
+        """True if both orders of day and month fit and give different dates."""
         return len(self.orders) != 1 and any(
             row.dates[0].is_numeric and row.dates[0].first != row.dates[0].second for row in self.rows if row.dates
         )
@@ -807,7 +807,7 @@ def _mark_text_first(lines: Sequence[_ScannedLine]) -> None:
 
 
 def read_direction(text: str, *, is_owed: bool | None) -> str:
-    """Return ``in`` or ``out`` if a title or label has only one direction, else empty.
+    """Return ``in`` or ``out`` if a title or label has only one direction, or empty.
 
     Payments go out of an account and come in to a card: without knowing which, they have no direction.
     """

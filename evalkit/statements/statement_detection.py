@@ -36,7 +36,7 @@ def refuse_bank_statement(bundle: DocumentBundle) -> None:
         raise DocumentError(
             "this is a bank statement: it has neither clinical documents nor forms",
             code=BANK_STATEMENT_CODE,
-            remedy="Read it with a template of its bank: `evalkit build-template`, then `evalkit apply-template`.",
+            remedy="Read the statement with a template of its bank: `evalkit build-template`, then `evalkit apply-template`.",
         )
 
 

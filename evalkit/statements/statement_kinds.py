@@ -1,4 +1,4 @@
-"""Kinds of statements and what is usual on them (``statement_kinds.toml``)."""
+"""Kinds of statements and their usual properties (``statement_kinds.toml``)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StatementKind(StrictRecord):
 
 
 class RowWords(StrictRecord):
-    """Words that say which way the money went, on any kind of statement."""
+    """Words that show if money came in or went out, on any kind of statement."""
 
     deposit_words: LinePattern
     withdrawal_words: LinePattern
@@ -58,7 +58,7 @@ class StatementKindTable(StrictRecord):
 
 
 class KindEvidence(NamedTuple):
-    """The kind of statement by the words outside the rows."""
+    """The kind of statement, judged by the words outside the rows."""
 
     kind: StatementKind | None
     """None if no kind is named, or two kinds are named as often."""
@@ -66,7 +66,7 @@ class KindEvidence(NamedTuple):
     """True if any word names a kind of statement whose balance is a debt."""
 
     def find_title_direction(self, title: str) -> Direction | None:
-        """Return the direction that a title or heading names; None without."""
+        """Return the direction that a title or heading names; None if it names none."""
         columns = load_bank_vocabulary().columns
         if direction := self.find_own_direction(title):
             return direction
@@ -75,7 +75,7 @@ class KindEvidence(NamedTuple):
         return _match_direction(title, columns["credit"], columns["debit"])
 
     def find_own_direction(self, title: str) -> Direction | None:
-        """Return the direction a title has only on this kind of statement, else None.
+        """Return a title's direction if only this kind of statement has it, or None.
 
         On a credit card payments are deposits, on other statements withdrawals.
         """

@@ -1,4 +1,4 @@
-"""Template that says how to read a bank's statements: a TOML file.
+"""Template that defines how to read a bank's statements: a TOML file.
 
 Its assumptions are stated in plain words. ``template.toml.jinja`` shows the parts of the file in order with their
 purpose; the classes below define their content.
@@ -277,7 +277,7 @@ _PAGES_BY_KIND = {
 
 
 def list_assumptions(template: StatementTemplate) -> tuple[str, ...]:
-    """List a template's assumptions, one sentence per part, in a fixed order.
+    """List a template's assumptions about the statement, one sentence per part.
 
     Two templates with equal lists are the same hypothesis.
     """
@@ -285,7 +285,7 @@ def list_assumptions(template: StatementTemplate) -> tuple[str, ...]:
 
 
 def list_differing_assumptions(attempts: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Describe each attempt by the assumptions that not all attempts share."""
+    """Describe each attempt by the assumptions that differ between attempts."""
     for assumptions in attempts:
         differing = [assumption for assumption in assumptions if not all(assumption in other for other in attempts)]
         yield "; ".join(differing or assumptions)

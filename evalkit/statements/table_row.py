@@ -1,4 +1,4 @@
-"""Read one line of a statement: printed sums by labels, rows by columns."""
+"""Reader of one line of a statement: sums by labels, rows by columns."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ class TableRow:
 
     @property
     def is_beside_label(self) -> bool:
-        """True if the text begins too far right for a description: it labels an amount."""
+        """True if the text starts too far right to be a description: it is a label."""
         column, words = self.template.find_column("description"), self.words_by_column.get("description", ())
         return column is not None and bool(words) and words[0].box[0] - column.x[0] > MAX_TEXT_INDENT
 

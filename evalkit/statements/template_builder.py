@@ -348,7 +348,7 @@ def _has_undated_rows(layout: LayoutSurvey) -> bool:
 
 
 class ConsolidatedIssue(LazyStrictRecord):
-    """An issue of the rejected template, as the builder is told, with its reviewers."""
+    """An issue of the rejected template, with the reviewers who reported it."""
 
     issue_id: str
     severity: TemplateIssueSeverity
@@ -390,7 +390,7 @@ class BuilderRetryInput(LazyStrictRecord):
         }
 
     def list_tried_templates(self) -> tuple[TriedTemplate, ...]:
-        """List all rejected templates with the complaints that count, the prior one last.
+        """List all rejected templates with their relevant issues, the newest last.
 
         Complaints of high weight count, or all without any. That nothing proves the directions refutes no reading:
         beside other complaints it is left out.
@@ -417,7 +417,7 @@ _RUNNING_BALANCE_WEIGHT = 3.0
 
 
 def build_draft_template(bundle: DocumentBundle) -> AppliedTemplate:
-    """Build the template that reads the statement best, even if sums differ.
+    """Build the template that reads the statement best, even if sums do not add up.
 
     Its id is derived from the bank's name. DocumentError STATEMENT-NO-TABLE if the pages have no columns of dates and
     amounts.
@@ -427,7 +427,7 @@ def build_draft_template(bundle: DocumentBundle) -> AppliedTemplate:
 
 
 def build_next_draft(bundle: DocumentBundle, retry: BuilderRetryInput) -> AppliedTemplate | None:
-    """Build the best template that complaints about rejected ones do not refute.
+    """Build the best template that the issues of rejected templates do not refute.
 
     None if all hypotheses were tried or are refuted. Errors as ``build_draft_template``; UsageError if a rejected
     template is invalid.
@@ -589,7 +589,7 @@ async def build_best_template(
     retry: BuilderRetryInput | None = None,
     timeout_seconds: float | None = None,
 ) -> ProposalResult:
-    """Use a model's proposal instead of the template built by rules if it is as good.
+    """Use a model's proposed template if it is as good as the one built by rules.
 
     If the model does not answer, or its proposal is invalid or reads the statement worse, the template built by rules
     is used; also if it reads the statement as a rejected template does. ``timeout_seconds``: for the model's answer.
@@ -643,7 +643,7 @@ def parse_proposed_template(proposal_toml: str, measured_template: StatementTemp
 
 
 def is_at_least_as_good(proposed: AppliedTemplate, reference: AppliedTemplate) -> bool:
-    """Return True if ``proposed`` reads as much as ``reference``, and as correctly.
+    """Return True if ``proposed`` reads as much as ``reference``, as correctly.
 
     Its issues must not be worse than the reference's (compared by number, critical first), and it must read no fewer
     transactions and meet no fewer sums.

@@ -1,4 +1,4 @@
-"""Find where a bank's next statements no longer fit a stable template."""
+"""Check if a bank's next statements still fit a stable template."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORD_BY_CODE = {"%d": "day", "%m": "month", "%b": "month's name", "%Y": "year",
 
 
 def find_template_drift(applied: AppliedTemplate, statement_sha256: str) -> list[str]:
-    """List what a stable template does not fit on another statement.
+    """List the parts of a stable template that do not fit another statement.
 
     Empty for a draft. Each sentence quotes column titles and labels, but no transaction. ``statement_sha256``: hash of
     the read statement; the statement that the template was built from has no drift.

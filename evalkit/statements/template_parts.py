@@ -202,7 +202,7 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
 def derive_sum_labels_by_value(
     layout: LayoutSurvey, statement: ParsedStatement, template: StatementTemplate, *, is_proven: bool
 ) -> PrintedSumLabels:
-    """Add labels of sums whose amounts are those that the rows make.
+    """Add labels of sums whose printed amounts equal sums of the rows.
 
     An opening and a closing balance are two amounts that differ by all rows; unless the directions are proven
     (``is_proven``), the first is above the rows and the other below. Kinds that have a label keep theirs.
@@ -530,7 +530,7 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
 
 
 def find_balance_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
-    """Return patterns of lines whose amounts the rows between them add up to.
+    """Return patterns of balance lines, which the rows between them add up to.
 
     Such as balances at the end of each day, printed below the rows' amounts.
     """
@@ -598,7 +598,7 @@ def build_regions(
 
 
 def find_bank_name(layout: LayoutSurvey) -> str | None:
-    """Return the bank's name: the first cell above the rows that looks like one."""
+    """Return the bank's name: the first cell above the rows that looks like a name."""
     pattern = re.compile(load_bank_vocabulary().bank, re.IGNORECASE)
     return next(
         (

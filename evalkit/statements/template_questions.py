@@ -1,7 +1,7 @@
 """Questions about a template to models that review, arbitrate or build it.
 
 Specification 004, "Review Protocol". A model's issues are added to the issues that the program measured; a model cannot
-remove a measured issue. The embedded model adds none.
+remove a measured issue. The built-in model adds none.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class BuilderAnswer(DiscreetModel, frozen=True):
 
 @dataclass(frozen=True)
 class TemplateQuestionContext:
-    """The statement and template that all questions of one attempt are about."""
+    """The statement and the template that all questions of an attempt are about."""
 
     document_sha256: str
     applied_template: AppliedTemplate
@@ -154,7 +154,7 @@ class _TemplateQuestion(Question[AnswerT]):
 
 @dataclass(frozen=True)
 class ReviewerQuestion(_TemplateQuestion[ReviewerAnswer]):
-    """The question to one reviewer: the faults of a template.
+    """Question to one reviewing model: the faults of a template.
 
     Reviewers do not see each other's answers.
     """
@@ -175,13 +175,13 @@ class ReviewerQuestion(_TemplateQuestion[ReviewerAnswer]):
         )
 
     def offline(self) -> ReviewerAnswer:
-        """Return the embedded model's answer: no issue besides the measured ones."""
+        """Return no issues besides the measured issues, as the built-in model's answer."""
         return ReviewerAnswer(issues=())
 
 
 @dataclass(frozen=True)
 class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
-    """The question to the arbitrator: a decision on each issue of only one reviewer."""
+    """Question to the arbitrating model: a decision on each disputed issue."""
 
     layout_report: ReviewerReport = field(kw_only=True)
     semantic_report: ReviewerReport = field(kw_only=True)
@@ -223,7 +223,7 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
         }
 
     def offline(self) -> ArbitratorAnswer:
-        """Return the embedded model's answer: the decisions of the rules."""
+        """Return the decisions of the rules, as the built-in model's answer."""
         resolutions = [resolution.model_dump() for resolution in self.report_by_rules.resolutions]
         return ArbitratorAnswer.model_validate(
             {"resolutions": resolutions, "final_decision": self.report_by_rules.final_decision}
@@ -232,7 +232,7 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
 
 @dataclass(frozen=True)
 class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
-    """The question to the builder: propose a better template than the program's."""
+    """Question to the building model: propose a better template than the program's."""
 
     retry: Mapping[str, Any] | None = field(kw_only=True)
     """The rejected template and its issues (specification 004, "Retry Input"); None for the first template."""
@@ -253,7 +253,7 @@ class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
         )
 
     def offline(self) -> BuilderAnswer:
-        """Return the embedded model's answer: no better template."""
+        """Return no better template, as the built-in model's answer."""
         return BuilderAnswer(template=None)
 
 

@@ -1,4 +1,4 @@
-"""Choose the next template after a rejection: neither refuted nor already tried.
+"""Choice of the next template after a rejection: new and not refuted.
 
 Candidates are the builder's hypotheses, and the best of them and the rejected template with one or two parts replaced.
 A complaint refutes every candidate that reads the statement alike in what the complaint is about.
@@ -34,7 +34,7 @@ _EXCHANGEABLE_COLUMNS: tuple[tuple[ColumnName, ColumnName], ...] = (
 
 
 class TriedTemplate(LazyStrictRecord):
-    """A rejected template, and the categories of the complaints that refute it."""
+    """A rejected template, and the categories of the issues that refute it."""
 
     template: str
     """The template as TOML."""
@@ -42,7 +42,7 @@ class TriedTemplate(LazyStrictRecord):
 
 
 class ScoredDraft(NamedTuple):
-    """A candidate with its reading."""
+    """A candidate template with the statement's transactions that it reads."""
 
     applied: AppliedTemplate
     score: float
@@ -157,7 +157,7 @@ def choose_untried_draft(
     tried_templates: Sequence[TriedTemplate],
     score_reading: Callable[[AppliedTemplate], float],
 ) -> AppliedTemplate | None:
-    """Return the best candidate that no complaint refutes; None if all were tried.
+    """Return the best candidate that no issue refutes; None if all were tried.
 
     ``drafts``: the builder's hypotheses, at least one. ``tried_templates``: the rejected templates, the last one last.
     ``score_reading``: the score of a reading, without the prior. A candidate never meets fewer sums than the last
@@ -239,7 +239,7 @@ def _parse_as(template_toml: str, draft: ScoredDraft) -> StatementTemplate:
 
 
 def has_same_reading(applied: AppliedTemplate, other: AppliedTemplate) -> bool:
-    """Return True if both templates read a statement alike.
+    """Return True if two templates read the same transactions from a statement.
 
     Its sums, and what is left over, count too.
     """
@@ -250,7 +250,7 @@ def has_same_reading(applied: AppliedTemplate, other: AppliedTemplate) -> bool:
 
 
 def is_tried(applied: AppliedTemplate, tried_templates: Sequence[TriedTemplate]) -> bool:
-    """Return True if a rejected template reads the statement as this one does."""
+    """Return True if a rejected template reads the same transactions."""
     return any(
         has_same_reading(applied, applied.apply_other_template(parse_template_toml(attempt.template, "prior_template")))
         for attempt in tried_templates
@@ -269,5 +269,5 @@ def _count_unread_lines(applied: AppliedTemplate) -> int:
 
 
 def count_met_sums(applied: AppliedTemplate) -> int:
-    """Count the printed sums that the transactions meet."""
+    """Count the printed sums to which the transactions add up."""
     return sum(check.is_met for check in applied.reconciliation.checks)

@@ -110,7 +110,7 @@ class ReviewLoopConfig:
 
 @dataclass(frozen=True)
 class TemplateReviewResult:
-    """The result of a template's review: final template, all attempts, cost and case."""
+    """Result of a template's review: final template, attempts, cost and case."""
 
     template: StatementTemplate
     """The approved template, stable; otherwise the draft with the least grave issues."""

@@ -1,4 +1,4 @@
-"""Group a page's words into lines and cells, as a person sees them.
+"""Grouping of a page's words into lines and cells, as a person sees them.
 
 What is printed side by side is separated. Boxes are fractions 0..1 of the displayed page. Scanned pages may be skewed:
 their words are grouped by their height after deskewing, but keep their boxes on the page as displayed.
@@ -218,7 +218,7 @@ def _find_amount_above(words: Sequence[PageWord], mark: PageWord) -> PageWord | 
 
 
 def join_cents(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Join whole amounts with their cents if these are in a cell of their own."""
+    """Join whole amounts with their cents if the cents have a separate cell."""
     return [
         replace(line, words=joined_words)
         if len(joined_words := tuple(_join_cents_of_line(line.words))) < len(line.words)
@@ -313,7 +313,7 @@ _AMOUNTS_ONLY = re.compile(r"[^\w]*(?:[A-Z]{1,3}\b\s*)?\d[\d.,' ]*[.,]\d\d\b[^\w
 
 
 class PlacedLine(NamedTuple):
-    """A line of a page, or the part of a line that is in a panel or beside all panels."""
+    """A line of a page, or the part of a line in one panel of the page."""
 
     line: TextLine
     """The line as printed; of a line that was divided, the part."""
@@ -322,7 +322,7 @@ class PlacedLine(NamedTuple):
 
 
 def split_lines_into_panels(lines: Sequence[TextLine], panels: Sequence[Region]) -> list[PlacedLine]:
-    """Order the lines of a page by panel, and divide those that reach into several.
+    """Order a page's lines by panel (column of text), dividing lines across panels.
 
     A line with a cell across the edge of a panel, or with a label and an amount on either side, is not divided: it ends
     the rows above it in all panels.

@@ -1,4 +1,4 @@
-"""Storage of the output folder: JSON files are the truth, the database an index.
+"""Storage of the output folder: JSON files are the source, the database an index.
 
 An :class:`OutputFolder` writes JSON atomically and creates reviews exclusively. :class:`OutputIndex` holds the tables
 of documents, cases and closed cases, which can always be rebuilt from the files. Eight further tables cannot be rebuilt,

@@ -1,4 +1,4 @@
-"""Folders that are built under another name, and published by one rename."""
+"""Folders built under a temporary name and published by one rename."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BLOCK_BYTES = 4096
 
 @contextmanager
 def hold_aside_folder(parent: Path) -> Iterator[Path]:
-    """Yield a new folder in ``parent``; remove what is left of it at the end.
+    """Yield a new temporary folder in ``parent``; remove leftovers at the end.
 
     What killed processes left there is removed too. StoreError for every OSError inside of the block.
     """
@@ -52,7 +52,7 @@ def hold_aside_folder(parent: Path) -> Iterator[Path]:
 
 
 def publish_folder(aside: Path, path: Path) -> None:
-    """Sync a folder, and give it its name. OSError if the name is taken.
+    """Sync a folder to disk and rename it. OSError if the name exists.
 
     An empty folder of this name is replaced.
     """
@@ -62,7 +62,7 @@ def publish_folder(aside: Path, path: Path) -> None:
 
 
 def require_free_bytes(aside: Path, sizes: Iterable[int]) -> None:
-    """Raise StoreError if the disk of an aside folder has no room for these files."""
+    """Raise StoreError if the disk of a temporary folder lacks space for files."""
     needed_bytes = sum(-(-size // _BLOCK_BYTES) * _BLOCK_BYTES for size in sizes)
     free_bytes = shutil.disk_usage(aside).free
     if needed_bytes > free_bytes:

@@ -1,4 +1,4 @@
-"""An output folder in a bucket: S3 and compatible stores, Google Cloud Storage.
+"""An output folder in a bucket: S3 (and compatible), or Google Cloud Storage.
 
 Objects are written atomically. Of several writers that create the same object, the store accepts only the first:
 ``If-None-Match: *`` at S3, ``ifGenerationMatch=0`` at Google. A bucket has no locks, so PostgreSQL's locks are used.
@@ -257,9 +257,9 @@ class BucketOutputFolder(OutputFolder):
             EXCLUSIVE_CREATE_PROBE_FILE, content
         ) and self._create_atomically_if_absent(EXCLUSIVE_CREATE_PROBE_FILE, content):
             raise UsageError(
-                f"the store of {self.root} lets an existing object be created again",
+                f"the service of the bucket {self.root} overwrites existing objects although told not to",
                 code="OUTPUT-STORE",
-                remedy="Use a store that honours If-None-Match (S3) or ifGenerationMatch (Google Cloud Storage) when it writes.",
+                remedy="Use a bucket whose service honours If-None-Match (S3) or ifGenerationMatch (Google Cloud Storage) when it writes.",
             )
 
     def _map_child_names_to_kinds(self, subfolder: str | None) -> dict[str, str]:
@@ -385,7 +385,7 @@ class _FailureRule(NamedTuple):
     remedy: str
 
 
-_RETRY_REMEDY = "Nothing is half written: check the network and the store, then try again."
+_RETRY_REMEDY = "No file is incomplete: check the network and the bucket's service, then try again."
 _FAILURE_RULES = (
     _FailureRule(
         frozenset({

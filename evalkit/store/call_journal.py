@@ -1,4 +1,4 @@
-"""Journal of the calls of language models and of their answers."""
+"""Journal of calls to language models and of their answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ModelCall:
 
 @dataclass(frozen=True)
 class CallJournal:
-    """Journal of calls, in which each answer is on disk before it is used."""
+    """Journal of model calls; each answer is saved to disk before it is used."""
 
     _database: Database
 

@@ -24,7 +24,7 @@ def hash_canonical_json(value: Any) -> str:
 
 
 class DuplicateKeyError(ValueError):
-    """Error for a JSON object with the same key twice; it tells only the key's name."""
+    """Error for a JSON object with a repeated key; its message names only the key."""
 
 
 def build_dict_without_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def build_dict_without_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str,
     """
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise DuplicateKeyError("a key occurs twice")
+        raise DuplicateKeyError("a key occurs twice in a JSON object")
     return fields
 
 
@@ -46,17 +46,16 @@ def parse_stored_record(
 ) -> StoredModel:
     """Validate a file's JSON as a record; StoreError with ``remedy`` if it is invalid.
 
-    If it names a document type that is not in force, the error says so, but not which: in a damaged file the name may be a
-    patient's.
+    The error of an unknown document type does not name the type: in a damaged file the name may be a patient's.
     """
     try:
         return record_type.model_validate(stored_json)
     except ValidationError as error:
         if has_unknown_type_name(error):
             raise StoreError(
-                f"{file_name} names a document type that is not in force",
+                f"{file_name} contains a document type that the types file does not define",
                 code="TYPES-MISSING",
-                remedy="Put the type's table back into the types file, name that with the setting types_file, and run again.",
+                remedy="Add the type to the types file again, name this file in the setting types_file, and run again.",
             ) from None
         # Without the cause: pydantic's message would quote the patient's document.
         raise StoreError(

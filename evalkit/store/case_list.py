@@ -67,7 +67,7 @@ def _compile_text_position(element: _TextPosition, compiler: Any, **options: Any
 
 @dataclass(frozen=True)
 class CaseAgeCutoffs:
-    """Times that separate the age groups of cases (ISO 8601, UTC)."""
+    """Times that separate the age groups of cases in the queue (ISO 8601, UTC)."""
 
     now: str
     day_ago: str
@@ -76,7 +76,7 @@ class CaseAgeCutoffs:
 
 @dataclass(frozen=True)
 class CaseList:
-    """Queries on the queue of cases; the caller chooses which statuses are listed."""
+    """Queries on the queue of cases; the caller chooses the listed statuses."""
 
     _database: Database
 
@@ -88,7 +88,7 @@ class CaseList:
         return {row["review_status"]: row["case_count"] for row in self._database.fetch_rows(query)}
 
     def has_withheld_cases(self, reviewer: str) -> bool:
-        """Return True if some finished case must be withheld from ``reviewer`` for now.
+        """Return True if ``reviewer`` may not yet see some finished case.
 
         A case is withheld while another case, which shows the same document under another name, may still come to the
         reviewer. Usually there is none, and checking each finished case would take longer than the rest of a page.
@@ -222,7 +222,7 @@ class CaseList:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def count_drawn_cases(self, reviewer: str, tasks: Sequence[str] = ()) -> tuple[int, str | None]:
-        """Count the waiting audits and samples that ``reviewer`` may do.
+        """Count the waiting audits and samples that ``reviewer`` may decide.
 
         Also find when the oldest was created. Only cases of ``tasks`` are counted, if any are named.
         """
@@ -267,7 +267,7 @@ class CaseList:
         facet_values: Mapping[str, str],
         order: str,
     ) -> int:
-        """Count the waiting, not drawn cases before a case, even a finished one.
+        """Count the waiting cases before a case in the queue, without random audits.
 
         0 for an unknown case. The list is that of ``list_queue_page`` with the same arguments.
         """

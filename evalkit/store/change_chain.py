@@ -1,4 +1,4 @@
-"""Chain of an output folder's changes, which shows later tampering.
+"""Hash chain of all changes in an output folder, which reveals tampering.
 
 ``changes/0001.json``, ``0002.json`` … are created exclusively and never changed. Each link lists the SHA-256 of files that
 were written, and the files that were removed, since the link before it, whose own SHA-256 it contains. Names in links are
@@ -90,7 +90,7 @@ _NOBODY = "nobody"
 _BATCH_SIZE, _BATCH_SECONDS = 1024, 30.0
 _MAX_ATTEMPTS = 1000
 _SALT_BYTES = 16
-_RESTORE_REMEDY = "Restore the file from a backup: it is never changed."
+_RESTORE_REMEDY = "Restore the file from a backup: evalkit never changes this file after writing it."
 _CASE_PATTERN = re.compile(r"[A-Za-z0-9_-]+")
 _STATUS_PATTERN = re.compile(rb'"review_status": ?"[a-z_]+"')
 _SILVER_PATTERN = re.compile(rb'"ground_truth_source": ?"AUTO_ACCEPTED"')
@@ -102,7 +102,7 @@ open_problems: dict[str, str] = {}
 
 
 class ChangeLink(StrictRecord):
-    """One link of the chain, stored as ``changes/NNNN.json``."""
+    """One link of the hash chain, stored as ``changes/NNNN.json``."""
 
     schema_version: int = SCHEMA_VERSION
     recorded_at: str
@@ -128,7 +128,7 @@ class ChangeLink(StrictRecord):
 
 @dataclass(frozen=True)
 class NumberedLink:
-    """A link, its number from 1, and its SHA-256 (hex)."""
+    """A link of the chain, its number from 1, and its SHA-256 (hex)."""
 
     number: int
     sha256: str
@@ -136,38 +136,38 @@ class NumberedLink:
 
 
 class RecordedFiles(Protocol):
-    """Files and folders as the chain reads and writes them."""
+    """Interface through which the hash chain reads and writes files."""
 
     def has_folder(self, subfolder: str | None = None) -> bool:
-        """See ``OutputFolder``."""
+        """Return True if the folder exists; see ``OutputFolder``."""
 
     def has_file(self, name: str) -> bool:
-        """See ``OutputFolder``."""
+        """Return True if the file exists; see ``OutputFolder``."""
 
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
-        """See ``OutputFolder``."""
+        """Read a file's bytes; see ``OutputFolder``."""
 
     def list_json_files(self, subfolder: str) -> list[str]:
-        """See ``OutputFolder``."""
+        """List the JSON files of a subfolder; see ``OutputFolder``."""
 
     def list_subfolder_names(self, subfolder: str) -> list[str]:
-        """See ``OutputFolder``."""
+        """List the names of subfolders; see ``OutputFolder``."""
 
     def map_file_versions(self, subfolder: str | None = None) -> Mapping[str, Any]:
-        """See ``OutputFolder``."""
+        """Map each file to its version; see ``OutputFolder``."""
 
     def read_listed_file(self, name: str) -> bytes:
-        """See ``OutputFolder``."""
+        """Read a file that ``map_file_versions`` listed; see ``OutputFolder``."""
 
     def read_json(self, name: str, *, max_schema_version: int = 1) -> dict[str, Any]:
-        """See ``OutputFolder``."""
+        """Read a JSON file; see ``OutputFolder``."""
 
     def create_link_if_absent(self, name: str, content: bytes) -> bool:
-        """Create a link's file; return False if it exists."""
+        """Create the file of a chain link; return False if it exists."""
 
 
 class FileNameHasher:
-    """Replaces document names in file names by keyed hashes."""
+    """Replaces document names in file names by keyed hashes, and back."""
 
     def __init__(self, salt: bytes) -> None:
         """``salt`` is the key of the hashes."""
@@ -176,7 +176,7 @@ class FileNameHasher:
         self._hash_by_name: dict[str, str] = {}
 
     def hash_text(self, text: str) -> str:
-        """Hash a text with the salt; the text can be found again with ``reveal``."""
+        """Hash a text with the secret salt; ``reveal`` can find the text again."""
         if text not in self._hash_by_name:
             digest = hmac.digest(self.salt, text.encode("utf-8", "surrogateescape"), "sha256").hex()[:HASH_DIGITS]
             self._hash_by_name[text], self._name_by_hash[digest] = digest, text
@@ -199,14 +199,14 @@ class FileNameHasher:
         return self.hash_text(case) if match is None else f"{self.hash_text(match[0])}{case[match.end() :]}"
 
     def reveal(self, hashed_name: str) -> str:
-        """Put document names back into a file name, as far as they are known."""
+        """Replace the hashes in a file name by document names, where known."""
         return re.sub(
             rf"[0-9a-f]{{{HASH_DIGITS}}}", lambda match: self._name_by_hash.get(match[0], match[0]), hashed_name
         )
 
 
 def compute_recorded_digest(name: str, content: bytes) -> str:
-    """Compute the digest of a file that a link lists: SHA-256 (hex).
+    """Compute the SHA-256 (hex) of a file, as chain links store it.
 
     The status in a packet, which follows from claims and reviews, and a last line break are left out.
     """
@@ -225,7 +225,7 @@ def is_recorded(name: str, content: bytes | None = None) -> bool:
 
 @dataclass
 class ChainState:
-    """Files that the chain lists, and the faults of the chain itself."""
+    """Files that the hash chain lists, and the faults of the chain itself."""
 
     entries: dict[str, tuple[str | None, int]] = field(default_factory=dict)
     """Hashed file name → its newest entry, and the number of the link that has it."""
@@ -243,7 +243,7 @@ class ChainState:
         return max(self.newest.link.writers.values(), default="") if self.newest else ""
 
     def explains_no_new_file(self, name: str) -> bool:
-        """Return True if no unfinished writer can have written a file that is new.
+        """Return True if no unfinished command can have written a new file.
 
         Only a run writes records of runs, and the next run adopts those of an older evalkit.
         """
@@ -292,20 +292,20 @@ def list_recorded_run_names(files: RecordedFiles) -> set[str]:
 
 
 def find_newest_number(files: RecordedFiles) -> int:
-    """Return the number of the newest link; 0 if the folder has no chain."""
+    """Return the number of the newest chain link; 0 if there is no chain."""
     stems = (PurePath(name).stem for name in files.list_json_files(CHANGES_FOLDER))
     return max((int(stem) for stem in stems if stem.isdecimal()), default=0)
 
 
 def has_unfinished_command(files: RecordedFiles) -> bool:
-    """Return True if a command that is no run announced changes and did not finish."""
+    """Return True if a command other than a run did not finish its changes."""
     number = find_newest_number(files)
     writers = _read_link_or_blank(files, number).link.writers if number else {}
     return any(not run_opened_at and writer != _NOBODY for writer, run_opened_at in writers.items())
 
 
 def is_link_unchanged(files: RecordedFiles, number: int, sha256: str) -> bool:
-    """Return True if the chain still has this link."""
+    """Return True if the chain still contains this link."""
     name = change_link_file_name(number)
     return files.has_file(name) and compute_recorded_digest(name, files.read_bytes(name)) == sha256
 
@@ -329,7 +329,7 @@ def _read_link_or_blank(files: RecordedFiles, number: int) -> NumberedLink:
 
 @dataclass
 class ChainComparison:
-    """Differences between an output folder and its chain."""
+    """Differences between the files of an output folder and its hash chain."""
 
     unrecorded: dict[str, str | None] = field(default_factory=dict)
     """Hashed name → digest of each file that no link lists yet, and that is no fault; None if it is gone."""
@@ -339,7 +339,7 @@ class ChainComparison:
 
 
 def compare_with_chain(files: RecordedFiles, state: ChainState, known_ids: Iterable[str] = ()) -> ChainComparison:
-    """Compare all files with the chain; of ``known_ids``, files may be missing."""
+    """Compare all files with the chain; files of ``known_ids`` may be missing."""
     comparison, hasher, entries = ChainComparison(), FileNameHasher(state.salt), dict(state.entries)
     for known_id in (*known_ids, *files.list_subfolder_names(REVIEWS_FOLDER)):
         hasher.hash_file_name(f"{RESULTS_FOLDER}/{known_id}")
@@ -389,13 +389,13 @@ def _read_or_blank(files: RecordedFiles, name: str) -> bytes:
 
 
 def is_newer(content: bytes, moment: str) -> bool:
-    """Return True if the content names a time at or after ``moment``."""
+    """Return True if the content contains a time at or after ``moment``."""
     beginning = moment[:19].encode()
     return bool(moment) and any(match[0] >= beginning for match in _TIME_PATTERN.finditer(content))
 
 
 class ChangeRecorder:
-    """Recorder of the changes that this process makes in one output folder."""
+    """Recorder of this process's changes to one output folder."""
 
     def __init__(self, files: RecordedFiles) -> None:
         """Record changes of ``files``; nothing is read yet."""
@@ -414,12 +414,12 @@ class ChangeRecorder:
 
     @property
     def problem(self) -> str:
-        """Sentence that says what could not be recorded; empty if all is recorded."""
+        """Sentence about changes that could not be recorded; empty if none failed."""
         return open_problems.get(self._writer_id, "")
 
     @contextmanager
     def hold_scope(self, *, is_run: bool = False) -> Iterator[None]:
-        """Record the changes inside of the block together; the caller holds a lock."""
+        """Record all changes within the block together; the caller holds a lock."""
         with self._lock:
             self._scope_count += 1
             if is_run:
@@ -435,7 +435,7 @@ class ChangeRecorder:
                     self._append_pending(is_finished=True)
 
     def announce(self, names: Iterable[str], content: bytes = b"") -> None:
-        """Announce that these files change, as far as it is needed. StoreError.
+        """Record that these files are about to change, if needed. StoreError.
 
         A run need not announce a file whose new ``content`` shows by its times that the run wrote it.
         """
@@ -457,14 +457,14 @@ class ChangeRecorder:
         return is_written_by_run or not self._files.has_file(name)
 
     def announce_removal(self, names: Iterable[str]) -> None:
-        """Announce that these files are removed, and record their removal."""
+        """Record that these files are about to be removed, and then their removal."""
         recorded_names = list(filter(is_recorded, names))
         with self._lock:
             self.announce(recorded_names)
             self._pending.update(dict.fromkeys(recorded_names))
 
     def add(self, name: str, content: bytes | None) -> None:
-        """Add a file that was written, or removed if ``content`` is None."""
+        """Record a file as written, or as removed if ``content`` is None."""
         with self._lock:
             self._pending[name] = None if content is None else compute_recorded_digest(name, content)
             if not self._scope_count:
@@ -475,7 +475,7 @@ class ChangeRecorder:
                 self._append_pending(is_finished=False)
 
     def append_and_get_newest(self) -> NumberedLink | None:
-        """Append pending changes; return this process's newest link, None if none."""
+        """Save pending changes to the chain; return this process's newest link or None."""
         with self._lock:
             self._append_pending(is_finished=False)
             return self._newest
@@ -493,7 +493,7 @@ class ChangeRecorder:
         self._append(unrecorded, is_finished=False, is_hashed=True)
 
     def record_end(self) -> None:
-        """Record the end of the command now.
+        """Record now that the command has ended.
 
         StoreError if it cannot be recorded: then the command has not ended.
         """

@@ -73,7 +73,7 @@ class Database:
         return engine if engine is not None and number == SCHEMA_NUMBER else _copy_to_memory(engine, number)
 
     def move_to_memory(self) -> None:
-        """Answer from a copy in memory from now on; the database is left as it is.
+        """Use a copy in memory from now on, and leave the database file unchanged.
 
         StoreError.
         """
@@ -84,26 +84,26 @@ class Database:
         self._inode = None
 
     def refuse_changes(self) -> None:
-        """Refuse changes of a copy in memory from now on: they would be lost."""
+        """Refuse changes of a copy in memory, because they would be lost."""
         if self._engine.dialect.name == "sqlite":
             with self.open_autocommit_connection() as connection:
                 connection.exec_driver_sql("PRAGMA query_only=ON")
 
     def check_rows(self) -> None:
-        """Raise StoreError if a table in the file is damaged; a server checks its own."""
+        """Raise StoreError if a table of a SQLite file is damaged."""
         if not self._is_on_server:
             with self.open_autocommit_connection() as connection:
                 sqlite.check_rows(connection)
 
     def has_damaged_index(self, *tables: sa.Table) -> bool:
-        """Return True if searches in these tables find other rows than they have."""
+        """Return True if searches in these tables give other rows than a full scan."""
         if self._is_on_server:
             return False
         with self.transaction() as connection:
             return sqlite.has_damaged_index(connection, (table.name for table in tables))
 
     def rewrite_search_indexes(self) -> None:
-        """Write what searches use again from the rows. StoreError."""
+        """Rebuild the search indexes from the rows. StoreError."""
         if not self._is_on_server:
             with self.transaction() as connection:
                 connection.exec_driver_sql("REINDEX")
@@ -187,7 +187,7 @@ class Database:
             yield shared_connection
             return
         if self._find_inode() != self._inode:  # what is written to a removed file is lost
-            raise self._build_error(OSError(errno.ESTALE, "the file was replaced"))
+            raise self._build_error(OSError(errno.ESTALE, "the database file was replaced by another file"))
         try:
             with engine.begin() as connection:
                 yield connection
@@ -421,7 +421,7 @@ def is_sqlite_missing(output_folder: OutputFolder) -> bool:
 
 
 def measure_database_clock_skew(output_folder: OutputFolder) -> float:
-    """Return the seconds by which the database server's clock is ahead; 0 without one.
+    """Return the seconds by which a database server's clock is ahead; 0 for SQLite.
 
     Also 0 if the server does not answer, which ``check_and_describe_database`` tells.
     """
@@ -432,7 +432,7 @@ def measure_database_clock_skew(output_folder: OutputFolder) -> float:
 
 
 def fold_for_search(text: str | None) -> str:
-    """Normalise a text for searches: case folded, accents composed, empty for None."""
+    """Normalise text for searches: ignore case, compose accents; None becomes empty."""
     # No text of PostgreSQL holds a NUL; no file name does either.
     return unicodedata.normalize("NFC", text or "").casefold().replace("\0", "\ufffd")
 

@@ -16,7 +16,7 @@ SAMPLE_DRAWS_FOLDER = "draws"
 EVENTS_FOLDER = "events"
 #: The chain of the changes of files.
 CHANGES_FOLDER = "changes"
-#: Proposed weights of the embedded model; the log of events says which are in force.
+#: Proposed weights of the built-in model; the log of events says which are in force.
 SITE_WEIGHTS_FOLDER = "site_weights"
 #: One folder for each run: its record, and those of its results that later runs replaced.
 RUNS_FOLDER = "runs"
@@ -102,7 +102,7 @@ _COORDINATION_NAME_PATTERN = re.compile(
 
 
 def is_coordination_file(name: str) -> bool:
-    """Return True for locks, temporary files and databases, which no backup copies.
+    """Return True for locks, temporary files and databases, which are not backed up.
 
     >>> is_coordination_file("evalkit.sqlite-wal"), is_coordination_file(".tmp/1-2"), is_coordination_file("results/a.json")
     (True, True, False)

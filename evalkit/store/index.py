@@ -1,4 +1,4 @@
-"""Index of documents, cases and closed cases, which can be rebuilt from the files."""
+"""Index of documents, cases and closings, which can be rebuilt from the files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _FACET_TRANSLATION = {0: "\ufffd", ord(database_tables.FACET_SEPARATOR): " "}
 
 
 class OutputIndex:
-    """Entry point to an output folder's database; rows are dicts by column name."""
+    """Access to an output folder's database; rows are dicts by column name."""
 
     def __init__(self, output_folder: OutputFolder, *, read_only: bool = False) -> None:
         """Open the output folder's database, creating it if missing.
@@ -84,8 +84,6 @@ class OutputIndex:
         self.batch_into_one_transaction = self._database.batch_into_one_transaction
         #: Return a ``with`` block with a function that writes the database, as it is now, to a new SQLite file.
         self.hold_snapshot = self._database.hold_snapshot
-        #: Rewrite the database's files without deleted rows; return False if others read all the time: they may be left.
-        self.vacuum = self._database.vacuum
         #: Write what searches use again from the rows.
         self.rewrite_search_indexes = self._database.rewrite_search_indexes
         self.case_list = CaseList(self._database)
@@ -134,7 +132,7 @@ class OutputIndex:
         )
 
     def upsert_document_and_mark_replaced(self, row: dict[str, Any]) -> None:
-        """Insert or replace a document's row; mark others of its path as replaced."""
+        """Insert or replace a document's row; mark other rows of its path as replaced."""
         upsert = self._database.build_upsert(database_tables.documents, row)
         with self._database.transaction() as connection:
             connection.execute(
@@ -215,12 +213,12 @@ class OutputIndex:
         return self._database.fetch_column(sa.select(database_tables.cases.c.case_id))
 
     def list_case_ids_showing_document(self, doc_id: str) -> list[str]:
-        """List the cases that show the document under another name, as the index knows."""
+        """List the cases that show a document under another doc_id, by the index."""
         query = sa.select(database_tables.cases.c.case_id).where(database_tables.cases.c.shows == doc_id)
         return self._database.fetch_column(query)
 
     def list_active_seconds(self, reviewer: str, *, since: str = "") -> list[float]:
-        """List the reviewer's seconds for each case closed at or after ``since``.
+        """List the reviewer's active seconds for each case closed since ``since``.
 
         Cases without a measured time are left out.
         """
@@ -231,7 +229,7 @@ class OutputIndex:
         return self._database.fetch_column(query)
 
     def list_closings(self) -> list[dict[str, Any]]:
-        """List all closings with their case's kind, source and review reason.
+        """List all closed cases with their kind, source and review reason.
 
         They are in no order. Attention checks are left out: their answers have planted faults.
         """
@@ -267,6 +265,13 @@ class OutputIndex:
                     .values(case_id=name)
                 )
         return {name: count for name, count in removed_counts.items() if count}
+
+    def vacuum(self) -> bool:
+        """Rewrite the database's files, so that they no longer contain deleted rows.
+
+        False if another process was reading all the time: the write-ahead log may still contain deleted rows then.
+        """
+        return self._database.vacuum()
 
     def rebuild(
         self,

@@ -1,4 +1,4 @@
-"""An output folder on this machine, written atomically.
+"""An output folder on this machine, whose files are written atomically.
 
 Each file is written under a temporary name, synced and renamed. Files have mode 0600, folders 0700.
 """
@@ -131,7 +131,7 @@ class LocalOutputFolder(OutputFolder):
             raise StoreError(
                 f"{name} is not one of evalkit's files: {error.strerror}",
                 code="STORE-TORN",
-                remedy="Move it out of the output folder, and restore the file of this name from a backup.",
+                remedy="Move this item out of the output folder, and restore the file of this name from a backup.",
             ) from error
         except OSError as error:
             raise _build_store_error(self.root, name, error) from error
@@ -172,7 +172,7 @@ class LocalOutputFolder(OutputFolder):
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
 
     def list_exposed_names(self, top_names: Iterable[str] = _PRIVATE_NAMES, modes: int = EXPOSING_MODES) -> list[str]:
-        """List, sorted, files and folders that have one of these permissions."""
+        """List, sorted, the files and folders that grant one of these permissions."""
         tops = (self.root / name for name in top_names)
         paths = (path for top in tops if top.exists() for path in (top, *top.rglob("[!.]*")))
         return sorted(
@@ -181,7 +181,7 @@ class LocalOutputFolder(OutputFolder):
 
     @staticmethod
     def get_permission_remedy(root: Path) -> str:
-        """Return what to do if others can read or change files under ``root``."""
+        """Return a remedy if other users can read or change files under ``root``."""
         return f"Run: chmod -R g-w,o= {shlex.quote(str(root))}"
 
     @override
@@ -218,7 +218,7 @@ class LocalOutputFolder(OutputFolder):
         return removed_names
 
     def remove_old_temp_files(self, is_old: Callable[[Path], bool]) -> None:
-        """Remove the temporary files that nobody needs any more."""
+        """Remove temporary files that no running process needs."""
         for temp_file in (self.root / TEMP_FOLDER).glob("*"):
             with suppress(OSError):
                 if is_old(temp_file):
@@ -462,7 +462,7 @@ def _pack_flock(lock_type: int, start: int, length: int) -> bytes:
     )  # struct flock; a length of 0 means up to the end of the file
 
 
-_LINK_REMEDY = "Nothing below the output folder may be a link: to use another disk, move the whole folder. A file that has the name of a folder, {temp} too, is in the way: move it out."
+_LINK_REMEDY = "Remove links below the output folder: to use another disk, move the whole folder. Move files out that have the name of one of its folders, such as {temp}."
 #: What helps, by error; ``{name}`` is the file.
 _REMEDY_BY_ERRNO = {
     errno.EISDIR: "Move the folder {name} out of the output folder: a file belongs there.",
@@ -481,7 +481,7 @@ def _build_store_error(root: Path, name: str, error: OSError) -> StoreError:
     path = root / name
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return StoreError(
-            f"{path} would be written through a link, or its folder is a file",
+            f"{path} cannot be written: its path contains a link, or a file where a folder belongs",
             code="STORE-LINK",
             remedy=_LINK_REMEDY.format(temp=TEMP_FOLDER),
         )

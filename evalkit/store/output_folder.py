@@ -1,4 +1,4 @@
-"""Interface of an output folder, and the code that all its kinds share.
+"""Interface of an output folder, and code shared by its implementations.
 
 :func:`~evalkit.store.output_location.open_output_folder` opens an output folder on this machine or in a bucket.
 """
@@ -34,7 +34,7 @@ _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class FileVersion(NamedTuple):
-    """Size in bytes and version of a stored file; another content has another version."""
+    """Size in bytes and version of a stored file; new content has a new version."""
 
     size: int
     version: str
@@ -119,7 +119,7 @@ class OutputFolder(ABC):
 
     @cached_property
     def changes(self) -> ChangeRecorder:
-        """The recorder of this folder's changes."""
+        """The recorder of changes to this folder."""
         return ChangeRecorder(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -195,7 +195,7 @@ class OutputFolder(ABC):
 
     @abstractmethod
     def hold_save_lock(self, *, for_backup: bool = False) -> AbstractContextManager[None]:
-        """Hold the save lock: a backup has all files saved meanwhile, or none.
+        """Hold the save lock, so that a backup has all files saved meanwhile or none.
 
         Savers do not wait for each other, only for a backup. The write lock may be taken inside, not outside.
         """
@@ -231,7 +231,7 @@ class OutputFolder(ABC):
 
 
 class ReadOnlyFolder(OutputFolder):
-    """View of an output folder through which nothing can be changed."""
+    """Read-only view of an output folder."""
 
     def __init__(self, output_folder: OutputFolder) -> None:
         """View ``output_folder``, whose files are read when they are asked for."""
@@ -272,7 +272,9 @@ class ReadOnlyFolder(OutputFolder):
 
     def _refuse_change(self, *_arguments: Any, **_options: Any) -> Any:
         raise StoreError(
-            "the past of an output folder cannot be changed", code="STORE-PAST", remedy="Report this error."
+            "the state of an output folder at an earlier time is read-only",
+            code="STORE-PAST",
+            remedy="Report this error.",
         )
 
     remove_file = remove_folder = hold_run_lock = hold_save_lock = hold_write_lock = _refuse_change
@@ -310,7 +312,7 @@ def list_unrecognised_names(output_folder: OutputFolder, subfolder: str) -> list
 def list_numbered_files_or_raise_on_gap(
     output_folder: OutputFolder, subfolder: str, build_file_name: Callable[[int], str]
 ) -> list[str]:
-    """List a folder's JSON files, which are numbered from 1, in numerical order.
+    """List a folder's JSON files numbered from 1, in order; StoreError on a gap.
 
     StoreError if a number is missing, or if the folder has a JSON file with another name.
     """

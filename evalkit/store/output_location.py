@@ -75,7 +75,7 @@ def open_existing_output_folder(root: Path | str, database_url: str | None = Non
 
 
 def use_stored_types(output_folder: OutputFolder) -> None:
-    """Add the folder's own document types to those in force.
+    """Add the document types stored in the folder to the types in use.
 
     UsageError if its file is damaged.
     """
@@ -85,7 +85,7 @@ def use_stored_types(output_folder: OutputFolder) -> None:
 
 
 def store_own_types(output_folder: OutputFolder, types_file: str) -> None:
-    """Put only this types file's document types in force, and keep it in the folder.
+    """Use only this file's document types, and copy the file to the folder.
 
     UsageError if the file is unusable, or if it lacks a type that the folder's reviews may name: they could not be read.
     """

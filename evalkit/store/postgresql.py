@@ -38,7 +38,7 @@ def read_schema_name(output_folder: OutputFolder) -> str | None:
         return None
     if not isinstance(schema, str) or not _SCHEMA_NAME_PATTERN.fullmatch(schema):
         raise StoreError(
-            f"{DATABASE_SCHEMA_FILE} names no valid schema",
+            f"{DATABASE_SCHEMA_FILE} does not name a valid database schema",
             code="STORE-TORN",
             remedy="Restore the file from a backup of the output folder.",
         )

@@ -1,4 +1,4 @@
-"""Reviewers' records: claims, drafts, deferrals, replies, places, views, heads."""
+"""Reviewers' records: claims, drafts, deferrals, replies, views and others."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Deferral:
 
 @dataclass(frozen=True)
 class QueuePlace:
-    """The list of cases as a reviewer left it."""
+    """A reviewer's last search, filters, order and page of the queue."""
 
     reviewer: str
     query: str
@@ -93,7 +93,7 @@ class CaseView:
 
 @dataclass(frozen=True)
 class ReviewChainHead:
-    """Digest of a case's newest review, as it was when the review was saved."""
+    """Hash of a case's newest review, stored when the review was saved."""
 
     case_id: str
     revision: int
@@ -103,7 +103,7 @@ class ReviewChainHead:
 
 @dataclass(frozen=True)
 class RecordTable(Generic[RecordT]):
-    """Table of records of one class, which are on disk before ``save`` returns."""
+    """Table of records of one class; ``save`` returns once a record is on disk."""
 
     _database: Database
     _table: sa.Table
@@ -135,12 +135,12 @@ class RecordTable(Generic[RecordT]):
 
 
 class CaseClaims(RecordTable[CaseClaim]):
-    """Table of claims; each case has at most one, which has no effect once it expires."""
+    """Table of claims; a case has at most one, which is void once it expires."""
 
     def acquire_or_get_live_claim(
         self, wanted_claim: CaseClaim, *, now: str, own_abandoned_until: str = "", take_over: bool = False
     ) -> CaseClaim:
-        """Acquire the wanted claim, or return the live claim of somebody else.
+        """Acquire a claim, or return another reviewer's claim if it is still valid.
 
         One statement compares and writes, so of several threads or processes exactly one gets a free case. The same tab
         renews its claim, which keeps its ``since``; ``take_over`` replaces the claim of anyone. A claim of the same
@@ -169,14 +169,14 @@ class CaseClaims(RecordTable[CaseClaim]):
             return CaseClaim(**claim_row)
 
     def map_live_claims_by_case_id(self, now: str, case_id: str | None = None) -> dict[str, CaseClaim]:
-        """Map case_ids to their live claims; only that of ``case_id`` if it is given."""
+        """Map case_ids to their valid claims; only ``case_id`` if it is given."""
         query = sa.select(database_tables.claims).where(database_tables.claims.c.expires_at > now)
         if case_id is not None:
             query = query.where(database_tables.claims.c.case_id == case_id)
         return {claim.case_id: claim for claim in self._fetch(query)}
 
     def release_claim_if_unchanged(self, claim: CaseClaim) -> bool:
-        """Remove this claim; return False if it was renewed or taken over since."""
+        """Remove this claim; return False if it has been renewed or taken over."""
         query = sa.delete(database_tables.claims).where(
             *(column == getattr(claim, column.name) for column in database_tables.claims.columns)
         )
@@ -206,7 +206,7 @@ class StoredDrafts(RecordTable[StoredDraft]):
     def remove_tab_and_older_drafts(
         self, case_id: str, reviewer: str, tab_id: str, *, other_tabs_saved_until: str
     ) -> None:
-        """Remove a tab's draft of the case, and older ones of the reviewer's other tabs.
+        """Remove a tab's draft of the case, and the reviewer's older drafts of it.
 
         Drafts of other tabs are removed if they were saved up to ``other_tabs_saved_until``.
         """
@@ -235,13 +235,13 @@ class ColleagueReplies(RecordTable[ColleagueReply]):
 
 
 class ReviewChainHeads(RecordTable[ReviewChainHead]):
-    """Table of the digests of each case's newest review (heads).
+    """Table with the hash of each case's newest review.
 
     No later review's digest protects them. A head is saved with each review, or by a rebuild of the index after a crash.
     """
 
     def save_missing_or_newer_heads(self, heads: Iterable[ReviewChainHead]) -> None:
-        """Save each head, unless the table has the same or a newer revision of the case.
+        """Save each hash, unless the table has the same or a newer revision.
 
         No head is removed: its review may be lost, which the head then shows.
         """

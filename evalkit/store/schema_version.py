@@ -31,7 +31,7 @@ _CLINICAL_CASE_TYPES = (
 
 
 def create_or_verify_tables(engine: sa.Engine, acquire_lock: Callable[[sa.Connection], object]) -> None:
-    """Create the tables, migrate older ones, or check their version.
+    """Create the tables, migrate older tables, or check their version.
 
     ``acquire_lock`` waits, in the connection's transaction, until no other process creates the tables. StoreError if
     a newer version of evalkit created the database; SQLAlchemyError.
@@ -86,7 +86,7 @@ def require_known_tables_or_none(connection: sa.Connection) -> int | None:
         raise StoreError(
             "the database has tables of another program, and none of evalkit's",
             code="STORE-FOREIGN",
-            remedy=f"If the output folder has a file {SQLITE_FILE}-wal, move that out of it and try again: it may be of another database. Else move the database out, and restore the folder's own from a backup if there is one.",
+            remedy=f"If the output folder has a file {SQLITE_FILE}-wal, move that file out and try again: it may belong to another database. Otherwise move the database out, and restore the folder's own database from a backup.",
         )
     return number
 

@@ -154,7 +154,9 @@ def _is_regular_file(path: Path) -> bool:
     except FileNotFoundError:
         return False
     if not stat.S_ISREG(mode):
-        raise FileExistsError(errno.EEXIST, "it is a link" if stat.S_ISLNK(mode) else "it is not a regular file")
+        raise FileExistsError(
+            errno.EEXIST, "the file is a link" if stat.S_ISLNK(mode) else "the path is not a regular file"
+        )
     return True
 
 
@@ -387,7 +389,7 @@ _FAILURES = (
 
 
 def build_database_error(root: Path, error: Exception) -> StoreError:
-    """Build the error for a database that cannot be used: what failed, and the remedy.
+    """Build the error for an unusable database, with its cause and remedy.
 
     It shows no value of a row. A database is called damaged only if its integrity check fails.
     """

@@ -1,4 +1,4 @@
-"""Reader of records that people write as TOML; errors name the faulty line."""
+"""Parsing of records that people write as TOML; errors name the faulty line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def parse_toml_record(text: str, file_name: str, record_type: type[RecordT]) -> 
 
 def build_template_error(place: str, problem: str) -> UsageError:
     """Build the UsageError for an invalid template; ``place`` is its file and line."""
-    return UsageError(f"template {place}: {problem}", code="TEMPLATE", remedy="Correct that line.")
+    return UsageError(
+        f"template {place}: {problem}", code="TEMPLATE", remedy="Correct the line that the message names."
+    )
 
 
 def _describe_entry(toml_table: Any, entry_path: tuple[int | str, ...]) -> str:

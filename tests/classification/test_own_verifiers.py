@@ -153,30 +153,30 @@ ISSUE = "Issue.create('ACME', 'ACME-DOSE', IssueSeverity.MINOR, 'A dose.'"
     [
         ("raise ValueError('John Doe')", "ValueError was raised"),
         ("raise SystemExit('John Doe')", "SystemExit was raised"),
-        ("import os; os._exit(0)", "the verifier's process has ended"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "the verifier's process has ended"),
+        ("import os; os._exit(0)", "the verifier's process ended unexpectedly"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "the verifier's process ended unexpectedly"),
         ("import time; time.sleep(60)", "the verifier took longer than 1 s"),
         (
             "import re; re.match(r'(a+)+$', 'a' * 60 + 'b')",
             "the verifier took longer than 1 s",
         ),  # nothing in Python ends this
         ("return 5", "TypeError was raised"),
-        ("return [5]", "the verifier returned something that is no issue"),
+        ("return [5]", "the verifier returned an object that is not an Issue"),
         (
             "return [Issue.create('V2', 'V2-OVERLAP', IssueSeverity.BLOCKER, 'not mine')]",
-            "only raise issues of agent ACME",
+            "must have the agent ACME",
         ),
         (
             "return [Issue.create('ACME', 'V2-OVERLAP', IssueSeverity.MINOR, 'not mine')]",
-            "only raise issues of agent ACME",
+            "must have the agent ACME",
         ),
         (
             "return [Issue.create('ACME', 'ACME-John Doe', IssueSeverity.MINOR, 'words')]",
-            "only raise issues of agent ACME",
+            "must have the agent ACME",
         ),
         (
             "return [Issue.create('ACME', 'ACME-DB-AGENT-FAILED', IssueSeverity.MINOR, 'db')]",
-            "the verifier may not raise ACME-DB-AGENT-FAILED",
+            "the verifier must not use the code ACME-DB-AGENT-FAILED",
         ),
         (f"return [{ISSUE}, boxes=((1, float('nan'), 0, 1, 1),))]", "ValueError was raised"),
         (f"return [{ISSUE}, quote='\\ud800')]", "Error was raised"),
@@ -304,18 +304,18 @@ def test_a_file_of_the_current_folder_is_not_run(
 def test_an_editable_install_is_refused(install_verifier: Install, tmp_path: Path) -> None:
     root = install_verifier(WELL_BEHAVED)
     (root / "acme_rules-1.2.dist-info" / "RECORD").write_text("acme_rules-1.2.dist-info/METADATA,,\n")
-    with pytest.raises(UsageError, match="editable installs are not used"):
+    with pytest.raises(UsageError, match="editable installs are not allowed"):
         load_own_verifiers(["doses"], 5)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ('agent = "ACME"', 'agent = "V2"', "no name of evalkit's own agents"),
-        ('agent = "ACME"', 'agent = "acme-9"', "no name of evalkit's own agents"),
-        ("def read(self", "def reed(self", "lacks the method read"),
+        ('agent = "ACME"', 'agent = "V2"', "differ from evalkit's own verifiers"),
+        ('agent = "ACME"', 'agent = "acme-9"', "differ from evalkit's own verifiers"),
+        ("def read(self", "def reed(self", "has no method read"),
         ("class Verifier:", "raise SystemExit(0)\n    class Verifier:", "SystemExit was raised"),
-        ('agent = "ACME"', 'agent = "VERIFIER"', "no name of evalkit's own agents"),
+        ('agent = "ACME"', 'agent = "VERIFIER"', "differ from evalkit's own verifiers"),
         ("class Verifier:", "class Other:", "AttributeError was raised"),
         ("class Verifier:", "import nowhere\n    class Verifier:", "ModuleNotFoundError was raised"),
     ],

@@ -391,7 +391,11 @@ def test_a_new_vendor_is_a_row() -> None:
         ('version = "9"', 'version = "9"\nrogue = 2', "rogue"),
         ('scope = "segment"', 'scope = "page"', r"routine_vendor → 0 \(bio-reference\): scope must be segment"),
         ('names = ["BioReference"]', "names = []", r"0 \(bio-reference\) → names"),
-        ('pattern = "open sesame"', 'pattern = "("', r"addressed_to_model → 0 \(sesame\) → pattern: not a regular"),
+        (
+            'pattern = "open sesame"',
+            'pattern = "("',
+            r"addressed_to_model → 0 \(sesame\) → pattern: the pattern is not a valid regular",
+        ),
         ('pattern = "open sesame"', 'pattern = "x*"', r"\(sesame\) → pattern: the pattern matches empty text"),
         ('pattern = "open sesame"', "pattern = '\\b'", r"\(sesame\) → pattern: the pattern matches empty text"),
         (
@@ -404,7 +408,7 @@ def test_a_new_vendor_is_a_row() -> None:
         ('fires = ["BioReference"]', "fires = []", "fires"),
         ('date = "2026-10-01"', 'date = "last week"', "date"),
         ('owner = "security"', 'owner = ""', "owner"),
-        ("{page} says {found}", "{page} says {what}", r"\(sesame\) → message: what cannot be filled in"),
+        ("{page} says {found}", "{page} says {what}", r"\(sesame\) → message: what is no known placeholder"),
         (
             "{page} says {found}",
             "{page} says {found:d}",

@@ -374,7 +374,9 @@ class Told:
         return None
 
 
-LATE = DocumentError("recognising a page took longer than allowed", code="OCR-TIMEOUT", remedy="Scan it again.")
+LATE = DocumentError(
+    "text recognition (OCR) of a page exceeded its time limit", code="OCR-TIMEOUT", remedy="Scan the page again."
+)
 
 
 def test_a_page_that_an_engine_fails_over_is_alone(paper: Paper) -> None:
@@ -384,7 +386,7 @@ def test_a_page_that_an_engine_fails_over_is_alone(paper: Paper) -> None:
         ("image", ""),
         ("ocr", "third page"),
     ]
-    assert bundle.page(2).problems == ("recognising a page took longer than allowed: scan it again",)
+    assert bundle.page(2).problems == ("text recognition (OCR) of a page exceeded its time limit: scan the page again",)
     assert bundle.page(2).quality is None
     assert bundle.unreadable_pages == [2]
 

@@ -280,7 +280,7 @@ def test_a_server_takes_the_bundles_twice(exported: Path, reviewed: Path) -> Non
 
 
 def test_masking_is_refused_with_the_reason(reviewed: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="shows documents as they are"):
+    with pytest.raises(UsageError, match="writes documents unchanged"):
         export_ground_truth(reviewed, tmp_path / "fhir", file_format="fhir", deidentify=True)
     with pytest.raises(UsageError, match="standard output"):
         export_ground_truth(reviewed, None, file_format="fhir")

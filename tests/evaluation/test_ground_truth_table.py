@@ -146,7 +146,7 @@ def test_a_damaged_bundle_is_named_and_the_others_are_whole(output: Output) -> N
 def test_dropped_types_are_named_with_their_remedy(output: Output, tmp_path: Path) -> None:
     path = output.root / "ground_truth/gt_two.json"
     path.write_text(path.read_text().replace(NOTE, "Dental Chart"))
-    with pytest.raises(StoreError, match=r"gt_two\.json names a document type that is not .* types_file") as raised:
+    with pytest.raises(StoreError, match=r"gt_two\.json contains a document type that .* types_file") as raised:
         export_ground_truth(output.root, tmp_path / "t")
     assert not {"backup", "Dental"} & {*str(raised.value).split()}
 

@@ -42,7 +42,7 @@ def test_two_who_cannot_tell_agree():
 
 
 def test_kappa_is_about_the_same_cases():
-    with pytest.raises(ValueError, match="one answer for each"):
+    with pytest.raises(ValueError, match="shorter"):
         compute_cohen_kappa(["Note"], [])
     assert math.isnan(compute_cohen_kappa([], []))
 

@@ -302,7 +302,7 @@ def test_a_judge_that_leaves_out_a_value_is_told_the_field() -> None:
     attempt = attempted({"grade": "Grade 2", "ihcMarkers.ER": "positive"})
     question = AccuracyQuestion(attempt, attempt.page_numbers)
     assert {"grade", "ihcMarkers.ER"} <= question.asked_values.keys()
-    with pytest.raises(AnswerShapeError, match=r"lacks members for values of ihcMarkers$"):
+    with pytest.raises(AnswerShapeError, match=r"has no score for values of the fields ihcMarkers$"):
         question.parse_answer(judgement_of(grade=1.0).model_dump_json())
     assert question.parse_answer(judgement_of(grade=1.0, ihcMarkers__ER=0.5).model_dump_json())
 

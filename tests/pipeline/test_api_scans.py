@@ -39,7 +39,7 @@ def test_missing_ocr_engine_is_one_line_and_exit_status_2(scanned: Path, tmp_pat
     (line,) = shown.stderr.strip().splitlines()
     assert line == (
         "evalkit: the OCR engine tesseract is not installed. "
-        "Install it (apt-get install tesseract-ocr, or brew install tesseract), or choose auto or none."
+        "Install it (apt-get install tesseract-ocr, or brew install tesseract), or set `ocr` to auto or none."
     )
     assert not list(tmp_path.glob("out/results/*"))
 

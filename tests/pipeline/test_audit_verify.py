@@ -10,7 +10,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from places import open_folder
 import evalkit
 from evalkit.errors import StoreError, UsageError
 from evalkit.pipeline import RunSummary
+from evalkit.pipeline.audit import verify
 from evalkit.pipeline.audit.trail import EVENT_COLUMNS, list_audit_events_and_problems
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import find_expired_documents, purge
@@ -223,7 +224,7 @@ def test_a_file_too_large_to_read_hides_no_other_fault(output: Path, monkeypatch
     os.truncate(output / PACKET, 9 << 20)
     torn("results/quest_cbc.json")(output)
     faults = named(output)
-    assert "larger than 8 MB. Move it out of the output folder" in faults[PACKET]
+    assert "larger than 8 MB. Move this item out of the output folder" in faults[PACKET]
     assert "results/quest_cbc.json" in faults
 
 
@@ -237,7 +238,7 @@ def test_a_copy_under_a_wrong_name_is_read_for_no_other(output: Path) -> None:
         (source,) = (path for path in [output / name.format(DOC)] if path.exists())
         shutil.copy(source, output / name.format("copy"))
     for read in (read_result, read_bundle, read_extractions, read_packet):
-        with pytest.raises(StoreError, match=r"copy\.json is a copy of another file.*Move it out"):
+        with pytest.raises(StoreError, match=r"copy\.json is a copy of another file.*Move the file out"):
             read(open_folder(output), "copy")
 
 
@@ -290,6 +291,19 @@ def export(output: Path, tmp_path: Path) -> Path:
     path = tmp_path / "decisions.json"
     path.write_text(json.dumps({"events": list_audit_events_and_problems(open_folder(output))[0]}))
     return path
+
+
+def test_an_intact_folder_is_verified_without_locks(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "hold_case_write_lock", lambda *_: pytest.fail("an expert would have to wait"))
+    assert verify_integrity(open_folder(output)).faults == ()
+
+
+def test_a_fault_while_a_review_is_saved_is_none(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked_cases: list[str] = []
+    monkeypatch.setattr(verify, "hold_case_write_lock", lambda _, case_id: nullcontext(locked_cases.append(case_id)))
+    monkeypatch.setattr(verify, "is_newest_review_unchanged", lambda _, head: head.case_id in locked_cases)
+    assert verify_integrity(open_folder(output)).faults == ()
+    assert DOC in locked_cases
 
 
 def test_a_later_run_by_a_late_clock_is_no_fault(patient_folder: Path, output: Path, export: Path) -> None:

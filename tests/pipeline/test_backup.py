@@ -208,7 +208,7 @@ def test_what_is_refused_is_named(output: Path, target: Path, tmp_path: Path) ->
     for place in (tmp_path / "way", backup / "manifest.json", Path("/")):
         with pytest.raises(UsageError, match="is not empty, or is a file"):
             restore(backup, place)
-    with pytest.raises(UsageError, match="is not a backup"):
+    with pytest.raises(UsageError, match="is neither a backup"):
         find_backup(output)
     (output / "purging.json").write_text('{"schema_version": 1, "doc_id": null}')
     with pytest.raises(UsageError, match="a purge of the output folder is unfinished"):
@@ -326,7 +326,7 @@ def test_backups_of_two_folders_are_not_mixed(output: Path, target: Path, restor
     other = tmp_path / "other"
     fill_small_folder(other)
     (other / "patient_salt.json").write_text('{"schema_version": 1, "salt": "another"}')
-    with pytest.raises(UsageError, match="has backups of another output folder"):
+    with pytest.raises(UsageError, match="contains backups of another output folder"):
         back_up(open_folder(other), target)
     (other / "purged").mkdir()
     (other / "purged/0001.json").write_text("{}")

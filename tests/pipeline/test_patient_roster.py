@@ -55,11 +55,11 @@ def test_json_rows_are_read_as_csv_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (HEADER + "a,,Helen Marsh,1950-02-03,\n,,Zebulon Quagmire,,\n", "row 2 needs a text as doc_id"),
+        (HEADER + "a,,Helen Marsh,1950-02-03,\n,,Zebulon Quagmire,,\n", "row 2 needs text in the column doc_id"),
         (HEADER + "a,,,,\n", "row 1 has no name, birth_date or record_number"),
-        (HEADER + "a,,Zebulon Quagmire,31.31.1950,\n", "row 1: its birth_date is not a valid value"),
+        (HEADER + "a,,Zebulon Quagmire,31.31.1950,\n", "row 1: its birth_date is not valid"),
         (HEADER + "a,,Zebulon Quagmire,1950-02-03 or later,MRN-55512\n,,,,\n", "row"),
-        (HEADER + "a,,7,,\n", "row 1: its name is not a valid value"),
+        (HEADER + "a,,7,,\n", "row 1: its name is not valid"),
         (HEADER + f"a,,{'Zebulon ' * 30},,\n", "row 1: its name is not a text of at most"),
         (HEADER + "a,,Zebulon Quagmire,,\na,,Zebulon Quagmire,1950-02-03,\n", "row 2 names another patient"),
         (HEADER + "a,,Zebulon Quagmire,,,Quagmire\n", "row 1 has more cells"),
@@ -150,7 +150,7 @@ def test_command_line_takes_a_roster(samples: Path, tmp_path: Path) -> None:
     roster = write_roster(tmp_path, HEADER + "quest_cbc,,Zebulon Quagmire,tomorrow,\n")
     refused = evalkit_command("run", samples / "quest_cbc.pdf", "--output", tmp_path / "output", "--patients", roster)
     assert refused.returncode == 2
-    assert "row 1: its birth_date is not a valid value" in refused.stderr
+    assert "row 1: its birth_date is not valid" in refused.stderr
     assert "Quagmire" not in refused.stderr
 
 

@@ -320,7 +320,7 @@ def test_a_draft_of_another_statement_is_no_replacement(folder: Path) -> None:
     [
         (["gone.toml", "statement.pdf"], UsageError, "there is no template gone.toml"),
         (["wrong.toml", "statement.pdf"], UsageError, "wrong.toml, line 1"),
-        (["bank.toml", "other.pdf"], UsageError, "shows none of the bank's signs"),
+        (["bank.toml", "other.pdf"], UsageError, "contains none of the texts"),
         (["bank.toml", "letter.pdf"], DocumentError, "letter.pdf"),
         (["bank.toml", "statement.pdf", "--model", "nobody:x"], UsageError, "there is no model"),
     ],

@@ -62,7 +62,7 @@ def test_only_the_end_of_a_line_ends_a_row(tmp_path: Path, odd: str) -> None:
         (HEAD + "a,Other\nb,Other,1 Other,extra\n", "row 2 has more cells"),
         (HEAD + "a,Other\nb,Other\na,Clinical Note\n", "row 3 contradicts an earlier row about a"),
         (HEAD + 'a,Other,1-2 Other\na,Other,"1 Other; 2 Other"\n', "row 2 contradicts an earlier row about a"),
-        (HEAD + "a,Other\n,Other\n", "row 2 needs a text as doc_id"),
+        (HEAD + "a,Other\n,Other\n", "row 2 needs text in the columns doc_id"),
         (HEAD, "no rows"),
         (
             "doc_id,dominant_type,dominant_type\na,Other,Clinical Note\n",

@@ -29,11 +29,11 @@ def test_every_answer_belongs_to_a_known_code() -> None:
         ),
         (
             issue("V2-BOUNDARY-DOUBT", page=3, facts={"doubt": "stated"}),
-            IssueAnswers("It goes on", "A document begins here", "join_document"),
+            IssueAnswers("The document goes on", "A document begins here", "join_document"),
         ),
         (
             issue("V2-BOUNDARY-DOUBT", page=3, facts={"doubt": "new"}),
-            IssueAnswers("A document begins here", "It goes on", "begin_document"),
+            IssueAnswers("A document begins here", "The document goes on", "begin_document"),
         ),
         (
             issue("V3-TRAP-VENDOR", document_type="Genomic Report"),

@@ -210,7 +210,7 @@ def test_who_has_answered_is_refused_everywhere(base: Any, workspace: Any, open_
     ):
         with pytest.raises(ReviewRefused, match="you have already given or seen an answer to case 'doc2_6'") as refused:
             call()
-        assert refused.value.remedy == "Leave it to a colleague, and take the next case."
+        assert refused.value.remedy == "Leave the case to a colleague, and take the next case."
     assert cases(workspace)[SECOND] == "pending"
     assert workspace.index.claims.map_live_claims_by_case_id("2025-02-01T10:40:00+00:00") == {}
     answer(kim, SECOND, NOTE)

@@ -478,7 +478,7 @@ def test_a_reply_reaches_the_colleague_who_asked(workspace: Any, build: Any, ope
     assert (reply.case_id, reply.reviewer, reply.sentence) == ("a", "dr_kim", "It is in the paper file.")
     assert kim.load_queue_page().replies == ()
     kim.open_and_claim_case("b")
-    with pytest.raises(ReviewRefused, match="nothing to reply to"):
+    with pytest.raises(ReviewRefused, match="no question to reply to"):
         kim.reply_to_colleague("b", "Hello.")
     kim.submit_review("a", kim.open_and_claim_case("a").draft, undeterminable_reason="illegible")
     assert lee.load_queue_page().replies == ()

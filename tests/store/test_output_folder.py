@@ -493,7 +493,7 @@ def test_a_folder_in_the_place_of_a_file_is_told(files: OutputFolder) -> None:
         (files.root / name).mkdir(parents=True)
     with pytest.raises(EvalkitError, match=r"Move the folder \.lock out"), files.hold_run_lock():
         pass
-    with pytest.raises(StoreError, match=r"Move it out of the output folder") as refused:
+    with pytest.raises(StoreError, match=r"Move this item out of the output folder") as refused:
         files.read_json("results/a.json")
     assert refused.value.code == "STORE-TORN"
 

@@ -131,7 +131,7 @@ def test_a_folder_with_a_file_is_not_opened_in_postgresql(postgresql: PostgreSQL
 def test_a_torn_name_is_not_taken_for_a_schema(index: OutputIndex, tmp_path: Path) -> None:
     path = tmp_path / "output" / "database.json"
     path.write_text(json.dumps({"schema_version": 1, "schema": "public -cfsync=off"}))
-    with pytest.raises(StoreError, match=r"database\.json names no valid schema"):
+    with pytest.raises(StoreError, match=r"database\.json does not name a valid database schema"):
         open_index(tmp_path / "output")
 
 

@@ -145,7 +145,7 @@ class ClassificationController(CaseController):
         return self.draft.set_mixture(dict(zip(percent_by_type, shares, strict=True)))
 
     def toggle_repairable_issues_confirmed(self, _: Message) -> Draft:
-        """Confirm all issues that validating repairs, or remove these verdicts again."""
+        """Confirm all issues that validating repairs, or undo this."""
         draft = self.draft
         verdict: Literal["confirmed"] | None = None if self._is_repair_confirmed() else "confirmed"
         for issue_id in self._list_repairable_issue_ids():
@@ -199,7 +199,7 @@ class ClassificationController(CaseController):
 
     @override
     def choose_next_place(self, issue_id: str) -> tuple[int, str] | None:
-        """Choose the next required question, else the first required page not yet seen."""
+        """Choose the next required question, else the first required unseen page."""
         verdict_by_id = {listed.issue_id: listed.verdict for listed in self.draft.issue_verdicts}
         is_type_open = get_issue_answers(self.case.get_issue_context(issue_id).issue).effect == "choose_type"
         if issue_id not in verdict_by_id or (is_type_open and verdict_by_id[issue_id] == "confirmed"):
@@ -239,7 +239,7 @@ class ClassificationController(CaseController):
         return next((ranges for ranges in all_ranges if any(first <= page <= last for first, last in ranges)), ())
 
     def set_type_as_answer(self, message: Message) -> Draft:
-        """Set a document's type, and answer the selected issue if it asks for it."""
+        """Set a document's type, and answer the selected issue if it asks for the type."""
         page, document_type = int(message["page"]), DocumentType(message["type"])
         draft = self.draft.set_segment_type(self.find_segment_index(message), document_type)
         context = self.case.get_issue_context(self.panel.selected) if self.panel.selected else None
@@ -253,7 +253,7 @@ class ClassificationController(CaseController):
         return draft.set_issue_verdict(context.issue.issue_id, verdict) if is_same_document else draft
 
     def separate_patient_pages(self, message: Message) -> Draft:
-        """Separate and flag another patient's pages; with ``rest``, all of their pages."""
+        """Separate another patient's page, or all of their pages, and flag them."""
         page, draft = int(message["page"]), self.draft
         for first, last in self._find_patient_ranges(page):
             if message.get("rest") or first <= page <= last:

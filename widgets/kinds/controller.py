@@ -1,4 +1,4 @@
-"""Interfaces between workbench and kinds of case: ``CaseController`` and others."""
+"""Interfaces between the workbench and the controllers of kinds of case."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Action(Generic[OwnerT]):
 
 
 class CaseScreen(Protocol):
-    """Part of the workbench that the controller of a case may use."""
+    """Part of the workbench that a case's controller may use."""
 
     page_pane: PagePane
 
@@ -46,10 +46,10 @@ class CaseScreen(Protocol):
         """Save the draft and show a target, selected, on its page or on ``page``."""
 
     def render_cut_out(self, word_box: PageBox) -> str:
-        """Draw a word's surroundings as a data address; empty if that is impossible."""
+        """Draw a word's surroundings as a data URL; empty if that is impossible."""
 
     def show_notice(self, sentence: str) -> None:
-        """Show a sentence to the expert as the last problem."""
+        """Show a sentence to the expert as the latest problem."""
 
 
 class CaseController(Protocol):
@@ -83,16 +83,16 @@ class CaseController(Protocol):
         """Update the panel and the page viewer from the draft and the page on screen."""
 
     def choose_first_target_id(self) -> str | None:
-        """Choose the target selected on opening: the draft's last one, else the worst."""
+        """Choose what is selected on opening: the draft's last target, else the worst."""
 
     def locate_target(self, target_id: str) -> HighlightedPlace:
         """Find page and boxes to highlight for a target. NotFound if there is none."""
 
     def open_target(self, target_id: str) -> None:
-        """Show the details of the target that was just selected in the panel."""
+        """Show the details of the newly selected target in the panel."""
 
     def answer_issue(self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None) -> Draft:
-        """Return the draft with a verdict and its effect; None takes both back."""
+        """Return the draft with a verdict and its effect; None undoes both."""
         return self.draft.set_issue_verdict(issue_id, verdict)
 
     def choose_next_place(self, issue_id: str) -> tuple[int, str] | None:
@@ -102,7 +102,7 @@ class CaseController(Protocol):
         """Build ``PagePane.segments``: runs of pages that together cover the file."""
 
     def explain_block(self) -> str | None:
-        """Explain why the case cannot be validated (if blind: submitted); None if it can."""
+        """Explain why the case cannot be decided yet; None if it can."""
         if self.case.is_blind:
             return self.case.explain_submission_block(self.draft)
         return self.case.explain_validation_block(self.draft)
@@ -115,7 +115,7 @@ class CaseController(Protocol):
         return self.case.has_expert_changes(self.draft) or is_note_enough
 
     def describe_unmet(self) -> str:
-        """Describe what the expert must give a reason for; empty for nothing."""
+        """Describe what the expert must give a reason for; empty if nothing."""
         return ""
 
     def get_open_issue_id(self) -> str:
@@ -123,4 +123,4 @@ class CaseController(Protocol):
         return self.panel.selected
 
     def require_finished_edit(self) -> None:
-        """Raise UsageError while a value is being typed that the next action would lose."""
+        """Raise UsageError if the next action would lose a value being typed."""

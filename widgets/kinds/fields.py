@@ -73,7 +73,7 @@ class FieldsController(CaseController):
             )
 
     def mark_edit_begun_or_ended(self, message: Message) -> None:
-        """Remember which field's value is being typed, or that typing was given up."""
+        """Record which field's value is being typed, or that typing has ended."""
         self.case.get_agent_value(str(message["field"]))
         self._unfinished_key = str(message["field"]) if message.get("is_open") else ""
         self.panel.checked = {}
@@ -102,7 +102,7 @@ class FieldsController(CaseController):
         }
 
     def set_field_value(self, message: Message) -> None:
-        """Save a typed value; a refused text, or one that changes its form, stays typed.
+        """Save a typed value; keep it in the input if it is refused or reformatted.
 
         ``confirmed`` is the value that was shown in place of the text, when the expert keeps it.
         """
@@ -143,14 +143,14 @@ class FieldsController(CaseController):
         return self.case.set_field_answer(draft, field_key, {"status": status, "value": new_value})
 
     def show_field_place(self, message: Message) -> None:
-        """Show one of the places that speak of a field on its page."""
+        """Show one of the places on the page that state the field."""
         field_key = str(message["field"])
         place = self.case.list_places(field_key)[int(message["place"])]
         self.screen.show_place(HighlightedPlace(place.page, place.boxes, "found"), field_key)
         self.panel.place = f"Highlighted on page {place.page}: {place.value}."
 
     def take_field_reading(self, message: Message) -> Draft:
-        """Answer a field with one of the readings that the program offers."""
+        """Answer a field with one of the values that the program offers."""
         field_key = str(message["field"])
         reading = self.case.get_agent_value(field_key).candidates[int(message["reading"])]
         return self.case.take_reading(self.draft, field_key, reading)

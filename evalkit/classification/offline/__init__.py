@@ -1,4 +1,4 @@
-"""Embedded model, which classifies without a network or language model.
+"""Built-in model, which classifies without a network or language model.
 
 It weighs words and signs of a page by learned weights.
 """

@@ -1,12 +1,12 @@
-"""Check if a document performs the act of its type or only uses its words.
+"""Check if a text is written like its document type, or only uses its words.
 
 The act of a report is to state its own result; the act of a note is to tell of a person who was seen. An order asks
 for a result, a leaflet explains results, a template leaves them blank, a message quotes them, an article or a novel is
 about another person: they perform no act. Contract rulings 20 (b), 34 and 37.
 
 The features are the rows of ``act_features.toml``, function words and patterns that show a text's register (none is a
-title, a vendor or a word of the embedded model's lexicon), and the signs of ``second_opinion_types``. The weights are
-learned by ``tests/benchmarks/act_learning.py``; nothing of the embedded model is used, so that the two can contradict
+title, a vendor or a word of the built-in model's lexicon), and the signs of ``second_opinion_types``. The weights are
+learned by ``tests/benchmarks/act_learning.py``; nothing of the built-in model is used, so that the two can contradict
 each other.
 """
 
@@ -92,7 +92,7 @@ class ActFeatures(NamedTuple):
 
     @property
     def descriptions(self) -> dict[str, str]:
-        """Feature name → end of the sentence "the text …" about a text that has it."""
+        """Feature name → phrase that completes "the text …" for a text with the feature."""
         own_features: tuple[WordFeature | PatternFeature, ...] = (*self.word_features, *self.pattern_features)
         return {feature.name: feature.description for feature in own_features} | {
             sign.name: f"has {sign.name}" for sign in TYPE_SIGNS
@@ -250,7 +250,7 @@ class ActWeights(TermWeights):
 
 
 def load_act_weights() -> ActWeights:
-    """Return the weights in use: the shipped ones, or those that a site has adjusted."""
+    """Return the weights in use: evalkit's own, or a site's adjusted weights."""
     site_weights = load_embedded_weights()
     return (
         _adjust_weights(load_shipped_act_weights(), site_weights)
@@ -273,7 +273,7 @@ def _adjust_weights(weights: ActWeights, site_weights: EmbeddedModelWeights) -> 
 
 @cache
 def load_shipped_act_weights() -> ActWeights:
-    """Load ``act_weights.json``; cached.
+    """Load ``act_weights.json``, which comes with evalkit; cached.
 
     UsageError if its features are not those of ``act_features.toml``.
     """
@@ -282,16 +282,16 @@ def load_shipped_act_weights() -> ActWeights:
     )
     if tuple(weights.features) != load_act_features().names:
         raise UsageError(
-            f"the weights in {WEIGHTS_FILE} were learned for other features than those of act_features.toml",
+            f"the weights in {WEIGHTS_FILE} do not match the features in act_features.toml",
             code="WEIGHTS-ENTRY",
-            remedy="Restore the files that came with evalkit, or learn the weights again (tests/benchmarks/act_learning.py).",
+            remedy="Reinstall evalkit to restore both files, or train the weights again (tests/benchmarks/act_learning.py).",
         )
     return weights
 
 
 @dataclass(frozen=True)
 class ActReading:
-    """Reading of some pages as one document: which type's act do the pages perform?"""
+    """Probability of each type for some pages, judged by how the text is written."""
 
     pages: Sequence[Page]
     weights: ActWeights
@@ -307,7 +307,7 @@ class ActReading:
 
     @cached_property
     def probabilities(self) -> dict[DocumentType, float]:
-        """Document type → probability that its act is performed; sum 1.
+        """Document type → probability that the pages are written like it; sum 1.
 
         The probability of Other is that no act is performed.
         """
@@ -325,7 +325,7 @@ class ActReading:
     def compute_act_probability(
         self, kind: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()
     ) -> float:
-        """Compute the probability that all or some of the pages perform a type's act.
+        """Compute the probability that the pages, or some, are written like a type.
 
         The highest of several readings. A note may perform its act on one page, so each page is read alone too. A report whose
         answer claims ``contained_types`` is also read by its first pages alone, if the remaining pages read like one of these
@@ -343,7 +343,7 @@ class ActReading:
         return max(reading.probabilities[kind] for reading in readings)
 
     def contradicts(self, claimed_type: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()) -> bool:
-        """Return True if the pages contradict the claimed type.
+        """Return True if the pages are not written like the claimed type.
 
         They do so if they do not perform the type's act, or if they perform an act although the claimed type is Other.
         """
@@ -353,7 +353,7 @@ class ActReading:
 
     @property
     def likeliest_type(self) -> DocumentType:
-        """Type whose act has the highest probability."""
+        """Type that the pages most probably are written like."""
         return max(self.probabilities, key=lambda kind: self.probabilities[kind])
 
     def rank_feature_names(self, kind: DocumentType, instead_of: DocumentType) -> list[str]:
@@ -385,12 +385,12 @@ def _find_weighted_terms(page: Page, weights: ActWeights) -> tuple[str, ...]:
 def read_act_of_segment(
     segment: Segment, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> ActReading | None:
-    """Judge which type's act a segment's pages perform; None if too little text."""
+    """Judge which type a segment is written like; None if it has too little text."""
     return read_act_of_pages(list(bundle.iter_pages(segment.start_page, segment.end_page)), weights)
 
 
 def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) -> ActReading | None:
-    """Judge which type's act the pages perform together; None if too little text."""
+    """Judge which type the pages are written like; None if they have little text."""
     pages = [page for page in pages if page.text.strip()]
     if sum(len(get_body_text(page).split()) for page in pages) < MIN_WORDS_TO_JUDGE:
         return None
@@ -398,7 +398,7 @@ def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) 
 
 
 def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Answer V2's question: find segments whose text has the signs of another type.
+    """Find segments whose text is written like another document type.
 
     Signs alone may mislead (a note can have rows of values), so the claimed type's act must be improbable too.
     """
@@ -431,7 +431,7 @@ def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle
 def find_act_issues(
     classification: ClassificationOutput, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> Iterator[Issue]:
-    """Find segments that do not read like their type, or read like one but are Other.
+    """Find segments not written like their type, or "Other" written like a type.
 
     V2-NO-ACT if the pages are nobody's record or do not perform the type's act, V2-ACT-IN-OTHER if pages called Other perform an act.
     """

@@ -1,4 +1,4 @@
-"""Letterheads, senders and layouts that a site knows, as salted hashes of lines.
+"""Letterheads and senders that a site's reviews teach, as salted line hashes.
 
 The lines at the top and bottom of a page show who sent it. A site's weights hold keyed hashes of such lines and the
 types of the documents that carried them, never a line itself. Digits and months are left out, so that a dated line has
@@ -36,7 +36,7 @@ def iter_letterhead_keys(page: Page, salt: str) -> Iterator[str]:
 
 
 def find_letterhead_weights(page: Page, model_weights: EmbeddedModelWeights) -> tuple[float, ...]:
-    """Return the log odds of the types by the page's best-known letterhead, if any."""
+    """Return the types' log odds for the page's best-known letterhead, if any."""
     known = model_weights.weights_by_letterhead
     keys = iter_letterhead_keys(page, model_weights.letterhead_salt) if known else ()
     return choose_strongest_weights(known[key] for key in keys if key in known)

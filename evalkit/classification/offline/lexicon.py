@@ -1,4 +1,4 @@
-"""Lexicon of the five types, and its matches on a page.
+"""Lexicon: words typical of each of the five types, and matches on a page.
 
 ``lexicon.toml`` is loaded, checked and applied to one page at a time. The result says which words were found where and
 what they weigh, so that a person can see the reasons; the whole document is judged elsewhere. Headers and footers
@@ -46,7 +46,7 @@ _WeightAboveZero = Annotated[float, Field(strict=True, gt=0)]
 def _normalise_phrase(phrase: str) -> str:
     words = [word for word, _, _ in _tokenise(phrase)]
     if not words:
-        raise ValueError(f"the phrase {phrase!r} has no word")
+        raise ValueError(f"the phrase {phrase!r} contains no word")
     return " ".join(words)
 
 
@@ -73,7 +73,7 @@ _Patterns = tuple[Annotated[re.Pattern[str], BeforeValidator(_compile_pattern)],
 
 
 class CueGroup(StrictRecord):
-    """Entry of the lexicon: words and patterns that show one type, with their weight."""
+    """Entry of the lexicon: words and patterns typical of one type, with a weight."""
 
     id: str
     document_type: DocumentType = Field(alias="type")
@@ -99,7 +99,7 @@ class CueGroup(StrictRecord):
     @model_validator(mode="after")
     def _require_content(self) -> Self:
         if not (self.phrases or self.symbols or self.patterns):
-            raise ValueError("the group has neither phrases nor symbols nor patterns")
+            raise ValueError("the group has no phrases, symbols or patterns: add at least one of them")
         return self
 
 
@@ -161,7 +161,7 @@ class CueMatch:
 
 @dataclass(frozen=True)
 class BeginningSign:
-    """Title, letterhead or the like at the top of a page: sign of a new document."""
+    """Sign of a new document at the top of a page, such as a title or letterhead."""
 
     id: str
     weight: float
@@ -261,7 +261,7 @@ def apply_lexicon(page: Page) -> LexiconReading:
 
 
 def describe_cue(cue: CueMatch) -> str:
-    """Name a match by its phrase, or by its group if a pattern matched.
+    """Name a match by its phrase or, for a pattern, by its group.
 
     A pattern's match could be anything on the page.
     """
@@ -270,7 +270,7 @@ def describe_cue(cue: CueMatch) -> str:
 
 
 def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
-    """Add up the weights of the matches for each type.
+    """Sum the weights of the lexicon matches for each type.
 
     All repeats of a term together add at most its weight again; a group adds at most ``max_page_weight``.
     """
@@ -289,7 +289,7 @@ def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
 
 
 def rewrite_word_start_for_speed(pattern: str) -> str:
-    r"""Rewrite a pattern of ``\b`` and letters as an equal, faster one.
+    r"""Rewrite a regular expression for word starts as an equivalent, faster one.
 
     ``re`` jumps to the next fixed letters, but tries a leading ``\b`` at every character.
 

@@ -1,4 +1,4 @@
-"""Learned weights of the embedded model: ``weights.json``, checked on loading.
+"""Learned weights of the built-in model: ``weights.json``, checked on loading.
 
 Terms are words and pairs of words that several groups of training records share, letters only, never names. Each term
 has a weight for each type. The lexicon's features have four weights that are the same for all types, so that a type
@@ -111,7 +111,7 @@ class EmbeddedModelWeights(TermWeights):
     @classmethod
     def _require_known_types(cls, types: tuple[str, ...]) -> tuple[str, ...]:
         if types != FIVE_TYPES:
-            raise ValueError("must be the five document types in the order of types.toml")
+            raise ValueError("must list the five document types in the order of types.toml")
         return types
 
     @property
@@ -130,18 +130,18 @@ _SITE_WEIGHTS: ContextVar[EmbeddedModelWeights | None] = ContextVar("a site's we
 
 
 def load_embedded_weights() -> EmbeddedModelWeights:
-    """Return the site's weights within ``use_site_weights``, else the shipped ones."""
+    """Return the site's weights within ``use_site_weights``, else evalkit's own."""
     return get_site_weights() or load_shipped_weights()
 
 
 def get_site_weights() -> EmbeddedModelWeights | None:
-    """Return the site's weights in use; None if the shipped ones are."""
+    """Return the site's weights in use; None if evalkit's own weights are used."""
     return _SITE_WEIGHTS.get()
 
 
 @contextmanager
 def use_site_weights(site_weights: EmbeddedModelWeights | None) -> Iterator[None]:
-    """Use a site's weights in this task and those it starts; None: the shipped ones."""
+    """Use a site's weights (None: evalkit's own) in this task and tasks it starts."""
     token = _SITE_WEIGHTS.set(site_weights)
     try:
         yield
@@ -151,7 +151,7 @@ def use_site_weights(site_weights: EmbeddedModelWeights | None) -> Iterator[None
 
 @cache
 def load_shipped_weights() -> EmbeddedModelWeights:
-    """Load ``weights.json``; cached.
+    """Load ``weights.json``, which comes with evalkit; cached.
 
     UsageError if the file is damaged.
     """
@@ -177,5 +177,5 @@ def _build_weights_error(problem: str) -> UsageError:
     return UsageError(
         f"{WEIGHTS_FILE}: {problem}",
         code="WEIGHTS-ENTRY",
-        remedy="Restore the weights.json that came with evalkit, or learn the weights again (see evalkit docs models).",
+        remedy="Reinstall evalkit to restore the file, or train the weights again (see evalkit docs models).",
     )

@@ -89,7 +89,7 @@ JOIN_SIGNS: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class PageTransition:
-    """Page break between an informative page and the informative page before it."""
+    """Page break between two pages that both have informative text."""
 
     page_num: int
     """Number of the page after the break."""
@@ -150,7 +150,7 @@ def segment_pages(pages: Sequence[ScoredPage]) -> PageSegmentation:
 
 
 def is_uninformative(reading: LexiconReading) -> bool:
-    """Return True if the lexicon finds hardly anything on the page.
+    """Return True if the lexicon finds almost nothing on the page.
 
     Such a page, for example a blank one, joins its neighbours' document.
     """
@@ -163,7 +163,7 @@ def is_uninformative(reading: LexiconReading) -> bool:
 def _find_readability_change_indices(pages: Sequence[ScoredPage]) -> set[int]:
     """Return the indices of pages where readable text changes to unreadable or back.
 
-    Text that the embedded model cannot read, such as another language, must not get the type of its neighbours.
+    Text that the built-in model cannot read, such as another language, must not get the type of its neighbours.
     """
     readings = [page.lexicon_reading for page in pages]
     has_much_to_say = [

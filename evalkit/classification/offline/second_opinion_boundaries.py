@@ -215,7 +215,7 @@ def _split_lines(text: str) -> tuple[str, ...]:
 
 @cache_document_text(512)
 def find_pagination_marks(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Find each "page i of n" at the head and foot of a page: (i, n, line)."""
+    """Find each "page i of n" at the top and bottom of a page: (i, n, line)."""
     lines = _split_lines(text)
     edge_lines = lines if len(lines) <= 2 * _FOOT_LINES else (*lines[:_FOOT_LINES], *lines[-_FOOT_LINES:])
     return tuple(
@@ -226,7 +226,7 @@ def find_pagination_marks(text: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def find_running_pagination(bundle: DocumentBundle) -> frozenset[tuple[int, int]]:
-    """Find page counts that run through the whole file: (number − page, total).
+    """Find page numbering of the whole file: (number − page, total).
 
     The print-out of a whole record has such counts; they are no sign of a document.
     """

@@ -1,4 +1,4 @@
-"""Second opinion on types: text forms that the embedded classifier does not use.
+"""Second opinion on types, by text patterns that the classifier does not use.
 
 The forms are variant notation, measurements in three dimensions, result rows with reference ranges, doses, vital signs,
 lines to fill in and the like. No list is shared with the lexicon, because the second opinion would then repeat the
@@ -24,7 +24,7 @@ NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = FIVE_TYPES
 
 @dataclass(frozen=True)
 class TypeSign:
-    """Text form that is typical of one type: a regular expression with a weight."""
+    """Text pattern that is typical of one type: a regular expression with a weight."""
 
     document_type: DocumentType
     name: str
@@ -148,7 +148,7 @@ class SignMatch(NamedTuple):
 
 
 class TypeSignStrengths:
-    """Strength, from 0, of each type's signs on pages: ``strengths[document_type]``.
+    """Strength, from 0, of the text patterns of each type on some pages.
 
     It is 0 for a site's own type.
     """
@@ -167,12 +167,12 @@ class TypeSignStrengths:
 
     @property
     def strongest_type(self) -> DocumentType | None:
-        """Type with the strongest signs; None if no sign was found."""
+        """Type with the strongest patterns; None if no pattern was found."""
         leading_type = max(self._strengths, key=lambda kind: self._strengths[kind])
         return leading_type if self._strengths[leading_type] else None
 
     def find_contradicting_type(self, claimed_type: DocumentType) -> DocumentType | None:
-        """Return the type whose signs clearly outweigh the claimed type's, or None."""
+        """Return the type with clearly stronger patterns than the claimed type, or None."""
         leading_type = self.strongest_type
         if leading_type is None or leading_type is claimed_type:
             return None
@@ -197,11 +197,11 @@ class TypeSignStrengths:
             for page in pages if strength else ():
                 if match := sign.pattern.search(page.text):
                     return SignMatch(sign, page, match.group().strip())
-        raise ValueError("no sign of that type appears on these pages")
+        raise ValueError("these pages contain no phrase that is typical of the document type")
 
 
 def lower_ascii(text: str) -> str:
-    """Convert ASCII letters to lower case and no others, so that positions stay equal."""
+    """Convert only ASCII letters to lower case, so that no character changes place."""
     return text.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
 
 
@@ -223,7 +223,7 @@ def measure_type_signs_on_pages(pages: Iterable[Page]) -> TypeSignStrengths:
 
 
 class NoteAroundReport(NamedTuple):
-    """Strength of a note's signs around a report, and a quote from it."""
+    """A note around a report: strength of the note's patterns, and a quote."""
 
     strength: float
     quote: str
@@ -231,7 +231,7 @@ class NoteAroundReport(NamedTuple):
 
 
 def find_note_around_report(text: str, report_type: DocumentType) -> NoteAroundReport | None:
-    """Find signs of a note before and after the signs of a report.
+    """Find patterns of a clinical note before and after the patterns of a report.
 
     None if the text has no sign of the report, or none of a note before or after it.
     """

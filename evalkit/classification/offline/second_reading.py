@@ -1,4 +1,4 @@
-"""Second reading: offline check of other programs' types by two embedded readings.
+"""Second, offline classification of each segment, to check a model's types.
 
 Source: contract ruling 20 a. The types of a language model or another system are compared with the combined
 probabilities of the embedded classifier (words) and of ``acts``, which share no lists. A contradiction raises an issue
@@ -34,7 +34,7 @@ _MIN_PROBABILITY = 1e-4
 def combine_readings(
     word_probabilities: Mapping[DocumentType, float], act_probabilities: Mapping[DocumentType, float] | None
 ) -> dict[DocumentType, float]:
-    """Combine both readings to probabilities of the types, with sum 1.
+    """Combine two classifications into probabilities of the types, with sum 1.
 
     The normalised product, as for independent readings. ``act_probabilities`` None: words alone.
 
@@ -55,7 +55,7 @@ def combine_readings(
 def find_second_reading_issues(
     classification: ClassificationOutput, bundle: DocumentBundle, weights: EmbeddedModelWeights
 ) -> Iterator[Issue]:
-    """Raise V2-SECOND-READING for segments whose type the second reading contradicts."""
+    """Raise V2-SECOND-READING where the second classification contradicts the type."""
     for segment in classification.segments:
         pages = [
             read_page_for_scoring(page, weights)

@@ -1,4 +1,4 @@
-"""Genres of text that are nobody's record: mails, articles, rules, blank forms.
+"""Texts that are no patient's record: mails, articles, rules, blank forms.
 
 A mail that quotes a report has the report's words, and an article has those of many reports, so that words alone call
 them a report. Contract ruling 20 b; the genres are the rows of ``text_genres.toml``.
@@ -34,7 +34,7 @@ _MIN_BLANKS, _WORDS_FOR_A_BLANK = 10, 15
 
 
 class TextGenre(NamedTuple):
-    """Row of ``text_genres.toml``."""
+    """Row of ``text_genres.toml``: a genre that is no patient's record."""
 
     description: str
     """End of the sentence "The text …" about a text of the genre."""
@@ -45,7 +45,7 @@ class TextGenre(NamedTuple):
 
 
 class GenreMatch(NamedTuple):
-    """Genre of some pages, and the page and the passage that show it."""
+    """Genre of some pages, with the page and the passage that prove it."""
 
     description: str
     page: Page
@@ -69,7 +69,7 @@ def load_text_genres() -> tuple[TextGenre, ...]:
 
 
 def find_text_genre(pages: Sequence[Page]) -> GenreMatch | None:
-    """Find the genre by which some pages together are nobody's record; or None."""
+    """Find a genre by which these pages are no patient's record; None if none fits."""
     # positions stay equal
     own_texts = [_QUOTATION.sub(lambda quotation: " " * len(quotation[0]), page.text) for page in pages]
     names_patient = any(map(get_page_patient_identity, pages))

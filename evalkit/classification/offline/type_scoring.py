@@ -78,7 +78,7 @@ class ScoredPage:
 
     @cached_property
     def term_cues(self) -> tuple[CueMatch, ...]:
-        """Places of learned terms, each with the type that it speaks for most."""
+        """Positions of learned terms, each with the type that it supports most."""
         return tuple(_find_term_cues(self))
 
 
@@ -181,7 +181,7 @@ def compute_damping_factor(lexicon_score_sum: float) -> float:
 
 
 def compute_familiarity(known_word_count: int, word_count: int, min_known_share: float) -> float:
-    """Compute the factor, 0 to 1, that reduces scores of texts with few known words.
+    """Compute the factor, 0 to 1, that lowers scores of texts with few known words.
 
     Below 1 only if the share of known words is below ``min_known_share``.
 
@@ -265,11 +265,11 @@ def extract_terms(text: str, furniture_spans: Sequence[Span] = ()) -> Iterator[T
 
 
 def combine_page_scores(pages: Sequence[ScoredPage]) -> ClassificationScores:
-    """Combine the features of at least one page to the scores of one document."""
+    """Combine the features of several pages into the scores of one document."""
     return _combine_page_scores(*pages)
 
 
-@cache_by_identity  # the second reading and the embedded model often divide the pages alike
+@cache_by_identity  # the second reading and the built-in model often divide the pages alike
 def _combine_page_scores(*pages: ScoredPage) -> ClassificationScores:
     lexicon_scores, features = compute_lexicon_features([page.lexicon_reading for page in pages])
     page_terms = dict.fromkeys(term for page in pages for term in page.terms)
@@ -321,7 +321,7 @@ def _smooth_shares(scores: Mapping[DocumentType, float]) -> tuple[float, ...]:
 
 
 def select_term_cues(page: ScoredPage, kind: DocumentType) -> Iterator[CueMatch]:
-    """Return the places of learned terms that speak most for this type."""
+    """Return the positions of learned terms that most support this type."""
     return (cue for cue in page.term_cues if cue.document_type is kind)
 
 

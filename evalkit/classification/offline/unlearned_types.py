@@ -1,4 +1,4 @@
-"""Silence of the embedded model about a site's own types, which it never learned.
+"""Documents that may have a site's own type, which the built-in model never saw.
 
 Its probabilities are those of the five types alone, so the text of a sixth would get the most similar of them, often
 with certainty. So while a site has own types, the model names a type only for documents whose title it knows, and not if
@@ -23,7 +23,7 @@ _WORD = re.compile(rf"[^\W\d_]{{{_MIN_LETTERS},}}")
 
 
 def find_unlearned_type(readings: Sequence[LexiconReading]) -> str | None:
-    """Return why a document may be of a type that was not learned, else None.
+    """Return why a document may have a type that was not learned; None if it cannot.
 
     The reason completes a sentence: "its title is that of Operative Note".
     """

@@ -1,1 +1,1 @@
-"""Training of the embedded model; running and reviewing never import it."""
+"""Training of the built-in model; running and reviewing never import it."""

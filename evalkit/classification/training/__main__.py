@@ -1,4 +1,4 @@
-"""Command that learns the embedded model's ``weights.json`` from labelled texts.
+"""Command that learns the built-in model's ``weights.json`` from labelled texts.
 
     python -m evalkit.classification.training PATH… --to weights.json
 
@@ -27,7 +27,11 @@ def main() -> None:
     """Learn type weights from labelled texts; keep the shipped weights of boundaries."""
     parser = argparse.ArgumentParser(prog="python -m evalkit.classification.training", description=main.__doc__)
     parser.add_argument(
-        "paths", nargs="+", type=Path, metavar="PATH", help="JSON Lines or TOML file, or folder by types"
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="JSON Lines or TOML file with labelled texts, or folder with a subfolder for each type",
     )
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="file to write, such as weights.json")
     arguments = parser.parse_args()

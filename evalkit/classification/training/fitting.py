@@ -1,4 +1,4 @@
-"""Training set, fitting and calibration of the embedded model; ``weights.json``."""
+"""Training set, fitting and calibration of the built-in model; ``weights.json``."""
 
 import hashlib
 import json
@@ -134,7 +134,7 @@ def list_source_parts_by_variant(
 def mark_independent_rows(
     parts_by_variant: Sequence[SourceParts], held_out_parts: SourceParts
 ) -> npt.NDArray[np.bool_]:
-    """Mark the variants that contain no text of the held-out parts."""
+    """Mark the variants that contain no text from the held-out sources."""
     return np.array([held_out_parts.isdisjoint(variant_parts) for variant_parts in parts_by_variant])
 
 
@@ -324,7 +324,7 @@ def _is_placeholder(word: str) -> bool:
 def mark_unsupported_terms_by_type(
     training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
-    """Mark terms that less than ``MIN_TYPE_GROUPS`` groups of a type have.
+    """Mark terms that occur in fewer than ``MIN_TYPE_GROUPS`` groups of a type.
 
     The array has one row per term, one column per type.
     """
@@ -480,7 +480,7 @@ def predict_out_of_fold_sums(
     parts_by_variant: Sequence[SourceParts],
     trainable_row_mask: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[FloatArray, dict[SourceParts, FittedWeights]]:
-    """Compute each variant's sums by weights that were learned without its parts.
+    """Compute each variant's sums by weights learned without its own texts.
 
     The part of a quoted report counts too. Returns the sums, and the weights by the parts that were held out.
     ``trainable_row_mask``: variants that may be learned from; None: all.
@@ -509,7 +509,7 @@ MAX_CONTRADICTED_RATE = 0.02
 
 
 class ProbabilityCalibration(NamedTuple):
-    """Temperature, and the probabilities that decide if a type is named."""
+    """Temperature, and the probability limits above which a type is reported."""
 
     temperature: float
     min_probability: float
@@ -517,7 +517,7 @@ class ProbabilityCalibration(NamedTuple):
 
 
 class ActJudgements(NamedTuple):
-    """Acts of the text variants: arrays with one row per variant, one column per type."""
+    """Judged types of the text variants: one row per variant, one column per type."""
 
     probabilities: FloatArray
     """Probability of each type's act; equal for all types if the variant is too short or not a whole text."""
@@ -528,7 +528,7 @@ class ActJudgements(NamedTuple):
 def judge_acts(
     training_set: TrainingSet, select_weights: Callable[[LabelledText], ActWeights | None] = lambda _: None
 ) -> ActJudgements:
-    """Judge the acts of all variants that are whole texts.
+    """Judge which type each whole text is written like.
 
     ``select_weights`` returns the weights for a text, learned without its source; None: the shipped weights.
     """
@@ -618,7 +618,7 @@ def compute_probabilities(type_sums: FloatArray, temperature: float) -> FloatArr
 def train_model_with_held_out_sums(
     examples: Sequence[LabelledText], transition_weights: Mapping[str, float]
 ) -> tuple[dict[str, Any], FloatArray, TrainingSet]:
-    """Train the embedded model; return the JSON, held-out sums and training set.
+    """Train the built-in model; return the JSON, held-out sums and training set.
 
     The sums of each variant are computed by weights learned without its fold.
     """

@@ -1,4 +1,4 @@
-"""Validation texts that new weights must still read (``guard.json``).
+"""Validation texts that new weights must still classify right (``guard.json``).
 
 The texts are invented. Of each, the file holds the type, the lexicon's features and the numbers of its terms in the
 sorted vocabulary of the shipped weights, so that weights which have forgotten what they knew are noticed at any site. ``tests/benchmarks/guard.py`` writes the file.
@@ -24,7 +24,7 @@ GUARD_FILE = "guard.json"
 
 
 class GuardErrors(NamedTuple):
-    """Number of validation texts, and of those whose likeliest type is wrong."""
+    """Number of validation texts, and how many of them are classified wrong."""
 
     texts: int
     errors: int
@@ -46,7 +46,7 @@ def _load_guard() -> tuple[tuple[DocumentType, int, dict[str, tuple[float, ...]]
 
 
 def count_guard_errors(weights: EmbeddedModelWeights) -> GuardErrors:
-    """Count the validation texts whose likeliest type is wrong by these weights."""
+    """Count the validation texts that these weights classify wrong."""
     rows = _load_guard()
     errors = 0
     for document_type, unknown_count, features, terms in rows:

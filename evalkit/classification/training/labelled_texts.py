@@ -50,7 +50,7 @@ def read_labelled_texts(paths: Iterable[Path]) -> list[LabelledText]:
     if len({labelled_text.group for labelled_text in labelled_texts}) < 2:
         raise _build_training_input_error(
             "the examples",
-            "are all of one group, but two are needed: a text is judged by weights learned without its group",
+            "all belong to one group, but at least two groups are needed: each text is tested with weights learned from the other groups",
         )
     return labelled_texts
 
@@ -84,7 +84,7 @@ def _parse_labelled_row(location: str, row: Any) -> LabelledText:
     if not isinstance(row, Mapping) or not all(isinstance(row.get(key), str) for key in ("type", "text")):
         raise _build_training_input_error(location, "has no type or no text")
     if row["type"] not in [kind.value for kind in DOCUMENT_TYPES]:
-        raise _build_training_input_error(location, "has a type that is none of the five document types")
+        raise _build_training_input_error(location, "has a type that is not one of the five document types")
     name = str(row.get("id") or row.get("doc_id") or hashlib.sha256(row["text"].encode()).hexdigest()[:12])
     return LabelledText(
         name, DocumentType(row["type"]), row["text"], str(row.get("group") or name), str(row.get("source") or "")
@@ -100,7 +100,7 @@ def _build_training_input_error(location: str, problem: str) -> UsageError:
 
 
 def build_pages_from_text(text: str) -> tuple[Page, ...]:
-    """Build pages from a text, as if read from a file without layout."""
+    """Build pages from a text, as if a file without layout had been read."""
     pages = split_into_runs(
         filter(str.strip, text.split("\n")), lambda page, line: sum(map(len, page)) + len(line) <= PAGE_LENGTH
     )
@@ -131,7 +131,7 @@ _OCR_CONFUSIONS = dict(
 
 
 class TextVariant(NamedTuple):
-    """Training text, or a variation of one.
+    """A training text, or a variation of a training text.
 
     Variations are parts, the text without labels or line breaks, with OCR errors, or with a quoted report.
     """
@@ -144,7 +144,7 @@ class TextVariant(NamedTuple):
 
 
 def create_text_variants(labelled_texts: Sequence[LabelledText], fold_by_group: Mapping[str, int]) -> list[TextVariant]:
-    """Create the variants of all texts, the same at each call.
+    """Create the variants of all texts; the same at each call.
 
     A report that is quoted in a note is from the note's fold and, if possible, from its source.
     """

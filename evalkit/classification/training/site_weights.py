@@ -1,4 +1,4 @@
-"""A site's own weights: the shipped ones, adapted to what its experts have read.
+"""A site's own weights: evalkit's weights, adapted to its experts' reviews.
 
 The shipped weights are the prior; a word's weight moves only if at least ``MIN_TERM_GROUPS`` patients' documents have
 it, and a letterhead counts from as many. So no patient's words are in the weights, and letterheads are salted hashes.
@@ -105,7 +105,7 @@ class _PageBreak(NamedTuple):
 
 
 class SiteTrainingSet:
-    """Features of a site's documents, computed once for all fits."""
+    """Features of a site's documents, computed once for all fits of weights."""
 
     def __init__(self, documents: Sequence[SiteDocument], base: EmbeddedModelWeights, salt: str) -> None:
         """Read the pages. ``base``: weights to adapt; ``salt``: of the letterheads' keys."""
@@ -185,7 +185,7 @@ class SiteTrainingSet:
         return fit_weights(self._training_set, rows, base=self._base_weights) if len(rows) else self._base_weights
 
     def adjust_acts(self, is_learned: npt.NDArray[np.bool_]) -> dict[str, tuple[float, ...]]:
-        """Compute what is added to the weights of acts, from the marked documents."""
+        """Compute a site's additions to the act weights from the marked documents."""
         rows = [row for row in self._act_rows if is_learned[row.document_number]]
         if not rows:
             return dict(self.base.act_adjustments)
@@ -283,7 +283,7 @@ class SiteTrainingSet:
     def predict_held_out(
         self, parts: Sequence[str], is_learned: npt.NDArray[np.bool_]
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute each document's sums and odds without learning from its part and group.
+        """Compute each document's sums and odds by weights learned without its group.
 
         ``parts``: part of each document, such as its week.
         """
@@ -298,7 +298,7 @@ class SiteTrainingSet:
         return sums, odds
 
     def compute_support(self, is_learned: npt.NDArray[np.bool_]) -> FloatArray:
-        """Compute the probability of each answer by weights learned without its week."""
+        """Compute each answer's probability by weights learned without its week."""
         sums, odds = self.predict_held_out([document.week for document in self.documents], is_learned)
         probabilities = compute_probabilities(sums / self.base.temperature + odds, 1.0)
         support = np.asarray(probabilities[np.arange(len(self.documents)), self.true_types])

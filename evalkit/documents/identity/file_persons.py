@@ -56,7 +56,7 @@ class PagePatientIdentity:
 
 @dataclass
 class FilePerson:
-    """One person of a file, as the pages that state facts about this person."""
+    """One person in a file, with the pages that state facts about this person."""
 
     pages: list[PagePatientIdentity] = field(default_factory=list)
 
@@ -66,7 +66,7 @@ class FilePerson:
         return {page.page_num for page in self.pages}
 
     def list_telling_pages(self, start_page: int, end_page: int) -> list[PagePatientIdentity]:
-        """List those of this person's pages in a range that show by facts whose they are.
+        """List pages of a range whose facts alone identify this person as their patient.
 
         Not pages with a number alone that no other of this person's pages has: they are here only because they are near.
         """
@@ -94,7 +94,7 @@ class FilePerson:
         )
 
     def is_other_by_one_fact(self, page: PagePatientIdentity) -> bool:
-        """Return True if a full name or a birth date alone shows another person.
+        """Return True if a full name or a birth date alone shows a different person.
 
         The page must have a full name in a field, as a page of this person has, and share no number with this person. No
         word of a name may be in common, or else no birth date may be equal, both even if misread.
@@ -237,7 +237,7 @@ def count_pages_of_other_persons(persons: Sequence[FilePerson]) -> int:
 
 
 def read_page_facts(stored_bundle: Mapping[str, Any]) -> list[PageFacts]:
-    """Read the facts of a stored bundle's pages, and nothing else of them.
+    """Read only the patient facts of a stored bundle's pages.
 
     LookupError or ValueError if the bundle is damaged.
     """

@@ -29,12 +29,12 @@ _EARLIEST_DATE = "1880"
 
 @cache
 def load_given_names() -> frozenset[str]:
-    """Return common given names, in small letters, from ``given_names.toml``."""
+    """Return common given names, in lower case, from ``given_names.toml``."""
     return frozenset(load_package_table("evalkit.documents.identity", "given_names.toml")["names"].split())
 
 
 def lowercase_keeping_length(text: str) -> str:
-    """Convert to small letters, so that every letter keeps its index."""
+    """Convert to lower case, so that every letter keeps its index."""
     lowered = text.lower()
     return (
         lowered

@@ -689,7 +689,7 @@ class LabelSearch:
         return start + len(self._text[start:value_end].rstrip(" ,"))
 
     def add_family_or_given_name(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Note a family or given name with its own label; add the name if both are known."""
+        """Note a labelled family or given name; add the full name once both are known."""
         start = self._skip_separators(start, end)
         match = PATTERNS["name_value"].match(self._text, start, end)
         # "First:" and "Last:" may also be labels of doses or visits.
@@ -747,7 +747,7 @@ class LabelSearch:
             self._add_candidate("report_date", hit.start, *dates, rank=5 if hit.label.kind == "plain_date" else 0)
 
     def add_sex(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add the sex that is ticked or written; nothing if the form's choice is open."""
+        """Add the sex that is ticked or written; nothing if the choice is left open."""
         ticked_sex = (
             PATTERNS["sex_behind_tick"]
             if PATTERNS["box_at_start"].match(self._text, start, end)
@@ -766,7 +766,7 @@ class LabelSearch:
             self._add_candidate("sex", hit.start, match.start(1), match.end(1), rank=0)
 
     def add_age(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add to the facts the age at this place of the text, and a sex after it."""
+        """Add the age at this position of the text, and a sex that follows it."""
         if match := PATTERNS["age_value"].match(self._text, self._skip_separators(start, end), end):
             if not match[3]:
                 self._add_candidate("age", hit.start, match.start(1), match.end(1), rank=0)

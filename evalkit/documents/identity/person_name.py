@@ -341,7 +341,7 @@ def _are_name_words_alike(left: str, right: str, is_ocr_text: bool) -> bool:
 
 @cache_document_text(4096)
 def drop_umlaut_e(word: str) -> str:
-    """Remove the E that stands for an umlaut's dots: MUELLER becomes MULLER."""
+    """Remove the E that represents an umlaut: MUELLER becomes MULLER."""
     return re.sub(r"(?<=[AOU])E(?=[^AEIOU])", "", word) if len(word) > 4 else word
 
 

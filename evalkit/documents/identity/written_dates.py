@@ -39,7 +39,7 @@ class DateRelation(StrEnum):
 
 @dataclass(frozen=True)
 class WrittenDate:
-    """A parsed date; if month and day could be exchanged, the month is read first."""
+    """A parsed date; if month and day could be exchanged, the first is the month."""
 
     iso: str
     day_month_swapped_iso: str | None = None

@@ -1,4 +1,4 @@
-"""Clinical documents in XML (C-CDA): their narrative, or the file inside."""
+"""Clinical documents in XML (C-CDA): their text, or the file embedded in them."""
 
 import base64
 import binascii
@@ -32,7 +32,7 @@ _HTML_TAGS = {"paragraph": "p", "content": "span", "list": "ul", "item": "li", "
 
 
 def convert_clinical_document(content: bytes, name: str) -> ConvertedFile:
-    """Convert a C-CDA document to a PDF; a PDF inside is taken as it is.
+    """Convert a C-CDA document to a PDF; an embedded PDF is used unchanged.
 
     DocumentError: READER-EMPTY, READER-DAMAGED, READER-UNSAFE, and those of the format inside.
     """
@@ -120,7 +120,7 @@ def _convert_embedded_file(body: Any, name: str) -> ConvertedFile:
     if kind == "text/plain":
         return convert_text(content, name)
     raise DocumentError(
-        f"{name} contains a file of a kind that cannot be read",
+        f"{name} contains an embedded file in a format that evalkit cannot read",
         code="READER-NOT-PDF",
         remedy="Open the document in the program it came from and save it as PDF.",
     )

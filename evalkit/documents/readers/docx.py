@@ -1,4 +1,4 @@
-"""Word files (DOCX): all that is printed, from headers to notes."""
+"""Word files (DOCX): all text that would be printed, from headers to notes."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""Pictures of pages: TIFF (faxes, scans of many pages), JPEG and PNG."""
+"""Image files of pages: TIFF (faxes, scans of many pages), JPEG and PNG."""
 
 import struct
 import warnings

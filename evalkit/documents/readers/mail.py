@@ -8,7 +8,7 @@ from evalkit.documents.input_format import ConvertedFile, build_empty_error, def
 
 
 def convert_mail(content: bytes, name: str) -> ConvertedFile:
-    """Convert a mail to a PDF as it is printed, with its attachments' names.
+    """Convert a mail to a PDF as if printed, listing its attachments' names.
 
     DocumentError: READER-EMPTY, and as ``parse_mail`` and ``convert_html_to_pdf``.
     """

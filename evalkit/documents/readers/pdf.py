@@ -1,4 +1,4 @@
-"""Reader of PDFs on this machine: nothing is sent anywhere."""
+"""Reader of PDFs on this machine; no data leaves the machine."""
 
 from __future__ import annotations
 

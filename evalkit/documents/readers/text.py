@@ -1,4 +1,4 @@
-"""Plain text: notes, and exports of laboratory systems with their columns."""
+"""Plain text files: notes, and exports of laboratory systems in columns."""
 
 import re
 import textwrap
@@ -27,13 +27,13 @@ _TEXT_WIDTH, _LETTER_SHARE, _FONT_SIZES = 505, 0.6, (6.0, 10.0)
 
 
 def is_plain_text(content: bytes) -> bool:
-    """Return True if a file's content is text without the commands of another format."""
+    """Return True if a file is plain text, not the source of another format."""
     text = decode_text(content[:_DETECTION_BYTES])
     return not (not content or _NO_TEXT.search(text) or text.lstrip("\ufeff \n\t").startswith(_MARKUP_BEGINNINGS))
 
 
 def convert_text(content: bytes, name: str) -> ConvertedFile:
-    """Convert text to a PDF in letters of equal width; a form feed begins a page.
+    """Convert text to a PDF in a monospaced font; a form feed begins a page.
 
     DocumentError: READER-EMPTY, READER-TOO-LARGE, READER-LAYOUT.
     """

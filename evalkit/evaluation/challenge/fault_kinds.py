@@ -1,4 +1,4 @@
-"""Table of all fault kinds, with the issue codes that should detect each.
+"""Table of all kinds of planted fault, with the issues that should detect each.
 
 Arithmetic can detect the structural kinds: inconsistent counts, pages, shares and types. The others are wrong types and
 boundaries; missing, repeated or shuffled pages; wrong evidence, misleading pages, and prompt injection.

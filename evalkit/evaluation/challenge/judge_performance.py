@@ -1,4 +1,4 @@
-"""Performance and price of the models that judge, for each verifier.
+"""Performance and cost of the models that judge answers, for each verifier.
 
 Only what a model says counts here, not what rules compute beside it. A role is measured on the semantic faults that are
 meant for it: structure and quotes are computed, so its model is not asked about them.
@@ -29,7 +29,7 @@ from evalkit.issue import Issue
 
 @dataclass(frozen=True)
 class JudgingRole:
-    """A role whose model judges answers."""
+    """A role in which a model judges answers."""
 
     agents: frozenset[str]
     """The verifiers for which it speaks."""
@@ -59,7 +59,7 @@ class RoleJudgement:
 
 
 def list_role_judgements(outcome: ClassificationOutcome, grave_issues: Sequence[Issue]) -> tuple[RoleJudgement, ...]:
-    """List what each asked role said about an answer.
+    """List the verdict of each role's model about an answer.
 
     A role that gave no answer is left out.
 

@@ -1,4 +1,4 @@
-"""The copy of a right answer that takes a fault, and helpers for all fault kinds.
+"""Copies of right answers, into which faults of all kinds can be planted.
 
 Planting changes a :class:`MutatedAnswer`: a copy of the answer as JSON and, if the fault is in the text, of the
 document. The planted texts are data (``faults.toml``). Nothing here uses the verifiers' code, so that faults are not
@@ -42,7 +42,7 @@ OTHER_TYPE = DocumentType.OTHER.value
 
 
 class AnswerOrigin(StrEnum):
-    """Origin of a clean answer: who vouches that the classification is right."""
+    """Origin of a right answer: who vouches that it is right."""
 
     SUPPLIED = "supplied"
     """Another system supplied the answer."""
@@ -63,7 +63,7 @@ class AnswerOrigin(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class CleanAnswer:
-    """A classification taken to be right, with its document and origin."""
+    """A classification that is assumed to be right, with its document and origin."""
 
     bundle: DocumentBundle
     classification: ClassificationOutput
@@ -71,13 +71,13 @@ class CleanAnswer:
 
     @cached_property
     def quotable_text(self) -> QuotableText:
-        """The document's visible passages, from which quotes are drawn and altered."""
+        """The document's visible passages, from which faulty quotes are made."""
         return QuotableText(self.bundle)
 
 
 @dataclass
 class MutatedAnswer:
-    """A copy of a clean answer and its document, into which a fault is planted."""
+    """A copy of a right answer and its document, into which a fault is planted."""
 
     clean_answer: CleanAnswer
     answer_json: Any
@@ -86,7 +86,7 @@ class MutatedAnswer:
 
     @classmethod
     def from_clean_answer(cls, clean_answer: CleanAnswer) -> MutatedAnswer:
-        """Create a mutable copy of a clean answer, without a fault yet."""
+        """Create a mutable copy of a right answer, without a fault yet."""
         return cls(clean_answer, copy.deepcopy(clean_answer.classification.to_json()), clean_answer.bundle)
 
     @property
@@ -97,7 +97,7 @@ class MutatedAnswer:
 
 
 class FaultNotApplicableError(Exception):
-    """The fault kind cannot be planted into this answer, or not at the drawn place."""
+    """Error for a kind of fault that cannot be planted into this answer."""
 
 
 #: Plants a fault into the answer in place. If it raises FaultNotApplicableError, the answer may be half changed:
@@ -107,7 +107,7 @@ FaultPlanter = Callable[[MutatedAnswer, RandomSource], None]
 
 @dataclass(frozen=True)
 class MutationOperator:
-    """One kind of fault, how to plant it, and the issue codes that should detect it."""
+    """One kind of fault: how to plant it, and which issues should detect it."""
 
     fault_id: str
     description: str
@@ -119,12 +119,12 @@ class MutationOperator:
 
 
 def load_fault_texts() -> Mapping[str, Any]:
-    """Load the texts that fault planters insert, from ``faults.toml``."""
+    """Load the texts that planted faults insert, from ``faults.toml``."""
     return load_package_table("evalkit.evaluation.challenge", "faults.toml")
 
 
 def fill_slots(template: str, random_source: RandomSource) -> str:
-    """Fill a template: ``{name}`` from that list at random, ``#`` with a digit 1-9."""
+    """Fill a text template: ``{name}`` with a random text, ``#`` with a digit 1-9."""
     slots: Mapping[str, Sequence[str]] = load_fault_texts()["slots"]
     for _ in range(2):  # the entry that fills a slot may contain slots too
         template = re.sub(r"\{(\w+)\}", lambda match: random_source.choice(slots[match[1]]), template)
@@ -137,12 +137,12 @@ def draw_text(text_key: str, random_source: RandomSource) -> str:
 
 
 def find_presence_row(segment: Json, type_name: str | None) -> Json | None:
-    """Return a segment's composition row for a type; None if there is none."""
+    """Return a segment's row about a document type; None if there is none."""
     return next((row for row in segment["segment_composition"] if row["document_type"] == type_name), None)
 
 
 def find_dominant_row(segment: Json) -> Json | None:
-    """Return a segment's composition row for its dominant type; None if there is none."""
+    """Return a segment's row about its dominant type; None if there is none."""
     return find_presence_row(segment, segment["dominant_type"])
 
 
@@ -159,7 +159,7 @@ def draw_candidate(random_source: RandomSource, candidates: Sequence[T]) -> T:
 
 
 def list_quoted_claims(mutated_answer: MutatedAnswer) -> list[tuple[Json, Json]]:
-    """List (segment, composition row of its dominant type) pairs whose row has quotes."""
+    """List segments whose dominant type has quotes, each with its row."""
     return [
         (segment, claim)
         for segment in mutated_answer.segments
@@ -168,7 +168,7 @@ def list_quoted_claims(mutated_answer: MutatedAnswer) -> list[tuple[Json, Json]]
 
 
 def draw_quoted_claim(mutated_answer: MutatedAnswer, random_source: RandomSource) -> tuple[Json, Json]:
-    """Draw a segment and its dominant type's row with quotes.
+    """Draw a random segment whose dominant type has quotes, with its row.
 
     FaultNotApplicableError if no segment's dominant type has a quote.
     """
@@ -176,7 +176,7 @@ def draw_quoted_claim(mutated_answer: MutatedAnswer, random_source: RandomSource
 
 
 def recompute_totals_and_check_type(mutated_answer: MutatedAnswer) -> bool:
-    """Recompute indexes, counts, mixture and overall type after segments were changed.
+    """Recompute counts, mixture and overall type after segments were changed.
 
     Return True if the changed answer has an overall type.
     """
@@ -193,10 +193,10 @@ def recompute_totals_and_check_type(mutated_answer: MutatedAnswer) -> bool:
 
 
 def swap_segment_types(segment: Json, type_name: str) -> None:
-    """Make ``type_name`` the segment's type; swap the rows of old and new type."""
+    """Make ``type_name`` the segment's dominant type in place of its old type."""
     old_row, new_row = find_dominant_row(segment), find_presence_row(segment, type_name)
     if old_row is None or new_row is None:
-        raise ValueError("a clean segment has every type")
+        raise ValueError("an answer without faults must rate every document type in each segment")
     old_row["document_type"], new_row["document_type"] = type_name, segment["dominant_type"]
     segment["dominant_type"] = type_name
 
@@ -264,12 +264,12 @@ def append_page(
 
 
 def normalise_quote(text: str) -> str:
-    """Return only the text's letters and digits, in lower case, to compare quotes."""
+    """Reduce a text to lower-case letters and digits, to compare quotes."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
 def move_share(row: Json, other_row: Json, share_key: str, shift: float) -> None:
-    """Move ``shift`` from one row's share to the other row's; the sum stays the same."""
+    """Move ``shift`` from one type's share to another's; the sum stays the same."""
     row[share_key] = round(row[share_key] - round(shift, 4), 4)
     other_row[share_key] = round(other_row[share_key] + round(shift, 4), 4)
 

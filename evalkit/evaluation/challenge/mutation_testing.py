@@ -72,7 +72,7 @@ _BUNDLE_TIMESTAMP = "1970-01-01T00:00:00Z"
 def iterate_clean_answers(
     folder_path: Path | str, collected_problems: list[str], collected_left_out: dict[str, list[str]]
 ) -> Iterator[CleanAnswer]:
-    """Yield the answers that an expert vouched for or the arbiter accepted.
+    """Yield answers that an expert confirmed or the arbiter accepted.
 
     A corrected answer is used only if the expert vouches for type and segments and every segment's type has a quote;
     otherwise the right answer is not completely known. Documents without a usable answer go to ``collected_left_out``
@@ -132,7 +132,7 @@ async def classify_pdfs(
     collected_problems: list[str],
     collected_left_out: dict[str, list[str]],
 ) -> list[CleanAnswer]:
-    """Read PDFs; return their supplied answers, or classify and keep accepted ones.
+    """Read PDFs; return supplied answers, or accepted answers of the classifier.
 
     PDFs that cannot be read go to ``collected_problems``, PDFs without an accepted answer to ``collected_left_out``.
     """
@@ -173,7 +173,7 @@ async def classify_pdfs(
 
 
 async def gather_bounded(jobs: Sequence[Callable[[], Awaitable[T]]], max_concurrent: int) -> list[T]:
-    """Run at most ``max_concurrent`` jobs at a time; return results in job order."""
+    """Run at most ``max_concurrent`` jobs at once; return results in job order."""
     semaphore = asyncio.Semaphore(max_concurrent)
 
     async def run_job(job: Callable[[], Awaitable[T]]) -> T:
@@ -234,7 +234,7 @@ def challenge(
 
 
 def select_mutation_operators(kind_or_nature_names: Iterable[str]) -> list[MutationOperator]:
-    """Return the fault kinds with these names or natures; all kinds if none is named.
+    """Return the kinds of fault with these names or natures; all by default.
 
     UsageError if a name is unknown.
     """
@@ -303,7 +303,7 @@ async def _plant_faults(
         )
         if not clean_answers:
             raise UsageError(
-                "none of these paths holds a classification that is taken to be right"
+                "none of these paths contains a classification that is known to be right"
                 + (f" ({problems[0]})" if problems else ""),
                 code="CHALLENGE-NOTHING",
                 remedy="Give an output folder with accepted documents, or PDFs and their right answers (--classifications).",
@@ -350,7 +350,7 @@ async def plant_and_judge_mutations(
     max_concurrent: int = 1,
     patient_expectation: PatientExpectation = ANY_PATIENT,
 ) -> MutationTestReport:
-    """Plant faults into accepted clean answers and let the verifiers judge each.
+    """Plant faults into right answers and let the verifiers judge each.
 
     At most ``max_places_per_document`` faults of one kind are planted into one document. The order of the documents
     depends on the seed, so that the limit of cases favours none. ``patient_expectation``: what is known about the
@@ -537,7 +537,7 @@ def _determine_outcome_name(
 
 
 def is_nearly_same_classification(first: ClassificationOutput, second: ClassificationOutput) -> bool:
-    """Return True if two answers are equal, apart from share differences up to 0.05."""
+    """Return True if two answers are equal, with shares that differ at most 0.05."""
     (first_answer, first_shares), (second_answer, second_shares) = _separate_shares(first), _separate_shares(second)
     are_shares_close = all(
         abs(a - b) <= float(MIXTURE_TOLERANCE) for a, b in zip(first_shares, second_shares, strict=False)

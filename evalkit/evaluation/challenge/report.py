@@ -82,7 +82,7 @@ class FalseAlarm:
 
 @dataclass(frozen=True)
 class MutationTestReport:
-    """Outcome of a mutation test: judged faults, false alarms, and what was left out."""
+    """Outcome of a mutation test: judged faults, false alarms, and exclusions."""
 
     model: str
     clean_counts: Mapping[AnswerOrigin, int]
@@ -107,7 +107,7 @@ class MutationTestReport:
 
     @property
     def clean_document_count(self) -> int:
-        """Number of clean answers that were verified."""
+        """Number of right answers that were verified."""
         return sum(self.clean_counts.values())
 
     @property
@@ -116,7 +116,7 @@ class MutationTestReport:
         return estimate_proportion(len(self.false_alarms), sum(self.count_clean_answers(is_counted=True).values()))
 
     def count_clean_answers(self, *, is_counted: bool) -> dict[AnswerOrigin, int]:
-        """Count the clean answers by origin.
+        """Count the right answers by origin.
 
         If ``is_counted``, only origins that count for the false-alarm rate (an expert or another system vouches for the
         answer), otherwise only the remaining origins.
@@ -129,7 +129,7 @@ class MutationTestReport:
 
     @property
     def macro_detection_rate(self) -> float | None:
-        """Mean of the fault kinds' detection rates; None if nothing was planted."""
+        """Mean detection rate over the kinds of fault; None if nothing was planted."""
         detection_rates = [
             sum(case.caught for case in cases) / len(cases) for cases in self._group_mutations_by_kind().values()
         ]
@@ -139,7 +139,7 @@ class MutationTestReport:
         return group_by(self.cases, lambda case: case.kind)
 
     def measure_judges(self) -> list[JudgePerformance]:
-        """Measure the models of the asked roles, in the order of ``JUDGING_ROLES``."""
+        """Measure the judging models, in the order of ``JUDGING_ROLES``."""
         return [
             measure_judge(
                 role,

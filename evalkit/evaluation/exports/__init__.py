@@ -1,1 +1,1 @@
-"""Formats of ``evalkit export``: one module each, and a table (``formats``)."""
+"""Formats of ``evalkit export``: a module for each, and a table of formats."""

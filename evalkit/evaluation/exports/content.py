@@ -39,7 +39,7 @@ _SPLIT_MEANING = "The part of the split that the document belongs to."
 
 
 class ExportedTruth(GroundTruth):
-    """One exported JSON line: the stored ground-truth record and added facts.
+    """One exported JSON line: the stored ground truth record and further facts.
 
     ``schema_version`` is that of the stored record. The patient keys of the record are not exported.
     """
@@ -60,7 +60,7 @@ class ExportedTruth(GroundTruth):
 
 @dataclass(frozen=True)
 class ExportDocument:
-    """Ground truth, page texts and split part of one document to export."""
+    """Ground truth, page texts and split part of one exported document."""
 
     truth: GroundTruthDocument
     page_texts: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class ExportContent:
-    """Everything that an export writes, and the problems met."""
+    """Everything that an export writes, and the problems found."""
 
     options: ExportOptions
     output_folder: OutputFolder
@@ -135,7 +135,7 @@ class ExportContent:
 
 
 def collect_content(output_folder: OutputFolder, options: ExportOptions) -> ExportContent:
-    """Collect the documents to export and all that the options ask of them."""
+    """Collect the documents to export and all data that the options require."""
     folder_truth = read_folder_ground_truth(output_folder.root, include_silver=options.include_silver)
     problems = list(folder_truth.problems)
     if not options.needs_bundles:
@@ -219,7 +219,7 @@ def _build_export_document(
 
 
 def iterate_base_cases(content: ExportContent) -> Iterator[CaseOpinions]:
-    """Iterate the base cases with their opinions, except attention checks.
+    """Iterate over cases with their opinions, without attention checks.
 
     A case that cannot be read is named in ``content.problems``.
     """
@@ -237,7 +237,7 @@ def iterate_base_cases(content: ExportContent) -> Iterator[CaseOpinions]:
 
 
 def require_same_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundTruthRow], file_name: str) -> None:
-    """Raise an EvalkitError naming row and columns if the rows read back differ."""
+    """Raise an error if rows read back from an export differ from the written rows."""
     for row_number, (read_row, expected_row) in enumerate(zip_longest(read_rows, expected_rows), 1):
         if read_row != expected_row:
             columns = (
@@ -246,8 +246,8 @@ def require_same_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundTr
                 else [column for column in expected_row if read_row.get(column) != expected_row[column]]
             )
             raise EvalkitError(
-                f"{file_name} does not read back as written: row {row_number} "
-                + (f"differs in {', '.join(columns)}" if columns else "is missing or superfluous"),
+                f"{file_name} differs from the exported data when it is read again: row {row_number} "
+                + (f"differs in {', '.join(columns)}" if columns else "is missing or was added"),
                 code="EXPORT-DIFFERS",
                 remedy="The file was removed. Export again; if the error repeats, report it.",
             )

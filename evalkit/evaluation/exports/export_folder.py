@@ -1,4 +1,4 @@
-"""Folders that an export writes as a whole.
+"""Folders that an export creates or replaces as a whole.
 
 Only an earlier export is replaced.
 """
@@ -27,7 +27,7 @@ def replace_export_folder(target: Path, format_name: str) -> Iterator[Path]:
 
 
 def is_earlier_export(folder: Path) -> bool:
-    """Return True if a folder holds one export and nothing else: it may be replaced."""
+    """Return True if a folder contains only one earlier export."""
     try:
         manifest = json.loads((folder / MANIFEST_NAME).read_text("utf-8"))
         is_manifest = isinstance(manifest, dict) and manifest.get("evalkit_export") == 1

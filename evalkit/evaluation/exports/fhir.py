@@ -46,7 +46,7 @@ from evalkit.store import GROUND_TRUTH_FOLDER, PATIENT_SALT_FILE, OutputFolder, 
 
 
 def write_fhir_folder(content: ExportContent, target: Path) -> int:
-    """Write a Bundle per file with truth, fields or an open case; return their number.
+    """Write a FHIR Bundle per file (truth, fields, open case); return the number.
 
     A file whose pages cannot be cut is left out, and named in ``content.problems``; so are PDF and quotes of a segment
     whose pages are not all about one patient. Bundles have the documents' pseudonyms: a file's name may be a patient's.
@@ -115,7 +115,7 @@ def _iterate_fields(content: ExportContent) -> Iterator[tuple[str, FieldsGroundT
             continue
         try:
             stored = content.output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
-            truth = parse_stored_record(FieldsGroundTruth, stored, name, "Restore it from a backup.")
+            truth = parse_stored_record(FieldsGroundTruth, stored, name, "Restore the file from a backup.")
         except StoreError as error:
             content.problems.append(str(error))
             continue

@@ -1,4 +1,4 @@
-"""The table of export formats: another format is one module and one row here."""
+"""The table of export formats; a new format is one module and one row."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Cases as Label Studio tasks: page pictures, answers, truth, labelling config.
+"""Cases as Label Studio tasks: page images, answers, and labelling config.
 
 The program's answer is left out where the next expert must answer before seeing it. Addresses of pages carry the first
 digits of the document's hash, never its name.
@@ -135,7 +135,7 @@ def _build_task(
 
 
 def describe_truth(opinions: CaseOpinions, record: GroundTruth | None, bundle: DocumentBundle) -> LabelledAnswer | None:
-    """Describe the parts of an expert's truth for which somebody vouches.
+    """Describe the parts of the truth that an expert confirmed.
 
     None without truth. None also while an attention check shows the document, because its answer must stay hidden.
     """

@@ -1,4 +1,4 @@
-"""Ground truth as Parquet with typed lists, structs and times with a zone.
+"""Ground truth as Parquet with typed lists, structs and times.
 
 DuckDB and pandas read them.
 """
@@ -31,7 +31,7 @@ def write_parquet(content: ExportContent, target: Path) -> int:
 
 
 def iterate_typed_rows(content: ExportContent, documents: Sequence[ExportDocument]) -> Iterator[GroundTruthRow]:
-    """Iterate the rows with lists and times instead of their texts."""
+    """Iterate over the rows, with lists and times instead of texts."""
     for document in documents:
         record = document.truth.record
         typed_columns = {
@@ -56,7 +56,7 @@ def _parse_time(text: str) -> datetime | None:
 
 
 def create_parquet(path: Path, column_names: Sequence[str], rows: list[GroundTruthRow], shown_name: str) -> None:
-    """Create a private Parquet file and compare what it reads back."""
+    """Create a private Parquet file, read it back and compare."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -70,7 +70,7 @@ def create_parquet(path: Path, column_names: Sequence[str], rows: list[GroundTru
 
 
 def get_arrow_type(column: str) -> pa.DataType:
-    """Return the type of a column."""
+    """Return the Arrow type of a column."""
     import pyarrow as pa
 
     if column == "segments":

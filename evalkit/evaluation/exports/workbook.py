@@ -1,4 +1,4 @@
-"""Workbook (XLSX) of an output folder, for people who filter tables.
+"""Workbook (XLSX) of an output folder's queue, issues, fields and truth.
 
 Its sheets are queue, issues, fields, ground truth and report.
 """

@@ -1,1 +1,1 @@
-"""FHIR R4: ground truth, fields and open cases as resources, and truth read back."""
+"""FHIR R4: ground truth, fields and open cases as resources, and reading back."""

@@ -1,4 +1,4 @@
-"""Ground truth read back from the folder of FHIR Bundles that an export wrote."""
+"""Reading of ground truth from an export's folder of FHIR Bundles."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ FACTS = ("sha256", "page_count", "patients_in_file", "pages_of_others", "answer_
 
 
 class TruthInBundle(NamedTuple):
-    """Ground truth of one file, as its Bundle says it."""
+    """Ground truth of one file, as stored in its FHIR Bundle."""
 
     record: GroundTruth
     """The record, without the patients' keys, which no export has."""

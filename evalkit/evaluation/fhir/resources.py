@@ -59,7 +59,7 @@ _VARIANT_PARTS = {
 
 @dataclass(frozen=True)
 class FileRecord:
-    """Everything about one file that its Bundle says."""
+    """All data about one file that its FHIR Bundle contains."""
 
     bundle: DocumentBundle
     subjects: FileSubjects

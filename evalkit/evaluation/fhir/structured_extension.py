@@ -1,4 +1,4 @@
-"""JSON values as FHIR extensions, without loss.
+"""Lossless conversion of JSON values to and from FHIR extensions.
 
 An object is an extension with an inner extension for each key, a list one with inner extensions called ``item``. What no
 FHIR type can hold (null, the empty text, an empty list or object) is a code.
@@ -16,7 +16,7 @@ _NAMES_BY_TYPE = {bool: "valueBoolean", int: "valueInteger", float: "valueDecima
 
 
 def encode_extension(url: str, value: Any) -> dict[str, Any]:
-    """Return the extension of this URL that holds a JSON value.
+    """Return the extension with this URL that contains a JSON value.
 
     >>> encode_extension("pages", {"first": 3, "last": 5})
     {'url': 'pages', 'extension': [{'url': 'first', 'valueInteger': 3}, {'url': 'last', 'valueInteger': 5}]}

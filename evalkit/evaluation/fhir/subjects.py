@@ -1,4 +1,4 @@
-"""Patients of exported documents, unnamed: page ranges about the same person.
+"""Patients of exported documents, without names: pages about the same person.
 
 Source: contract ruling 22. Two persons of one file are never one patient, whatever their numbers; persons of two files are
 one only if a page of each shows the same person. An identifier is derived from the salted keys, and tells nobody the
@@ -53,7 +53,7 @@ class FileSubjects:
     def list_pages_of_others(
         self, start_page: int, end_page: int, one_patient_pages: Collection[frozenset[int]] = ()
     ) -> list[int]:
-        """List the pages of a range that name another person than most of its pages do.
+        """List the pages of a range that name another person than most pages do.
 
         ``one_patient_pages``: pairs of pages of which an expert said that they are about one patient, whatever they name.
         """

@@ -1,4 +1,4 @@
-"""Names in evalkit's FHIR resources: own systems, extensions, HL7's and IHE's."""
+"""Systems, extensions and codes in evalkit's FHIR resources."""
 
 from typing import Any
 

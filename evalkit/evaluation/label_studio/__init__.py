@@ -1,1 +1,1 @@
-"""Label Studio: answers as regions and choices, import of annotators' answers."""
+"""Label Studio: export of answers as regions, import of annotators' answers."""

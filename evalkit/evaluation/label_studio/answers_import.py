@@ -1,4 +1,4 @@
-"""Import of Label Studio's answers as reviews, with the same checks as any other.
+"""Import of Label Studio's answers as reviews, with all checks of a review.
 
 What an annotator saw is not known, so a review lists no page and no issue as seen, and vouches for the file's type and
 the documents only where the annotation states them. Each answer is taken over, left out or refused by itself.
@@ -72,7 +72,7 @@ ImportStatus = Literal["imported", "unchanged", "skipped", "not read", "refused"
 
 @dataclass(frozen=True)
 class ImportedRow:
-    """Outcome of one annotation, or of a task without one."""
+    """Result of importing one annotation, or of a task without annotation."""
 
     task: str
     """The task's number in Label Studio, or its place in the file."""
@@ -175,7 +175,7 @@ class _Task(_Model):
         except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can write and UTF-8 cannot
             raise ValueError("a text has a broken character. Correct it in Label Studio, and export again.") from None
         except RecursionError:
-            raise ValueError("it is nested too deeply") from None
+            raise ValueError("the JSON is nested too deeply") from None
         return raw_task
 
 
@@ -226,7 +226,7 @@ def import_label_studio_answers(
 
 
 def parse_annotators(pairs: Sequence[str]) -> dict[str, str]:
-    """Parse ``NAME=WHO`` pairs: the reviewer's name by who it is in Label Studio.
+    """Parse ``NAME=WHO`` pairs of reviewer names and Label Studio users.
 
     UsageError if a pair has another shape, or if one annotator has two names.
     """
@@ -329,21 +329,23 @@ class _AnswerImport:
 
     def _require_same_case(self, data: _TaskData) -> None:
         """Raise EvalkitError unless the task shows the case as it is now."""
-        remedy = "Export the cases again, and have the case answered anew."
+        remedy = "Export the cases again, and have this case answered again in Label Studio."
         try:
             packet = read_packet(self._output_folder, data.case_id)
         except NotFound:
             raise NotFound(
                 "this output folder has no such case, so the task is another folder's, or the document was removed",
                 code="IMPORT-CASE",
-                remedy="Name the output folder from which the tasks were exported with --output.",
+                remedy="With --output, name the output folder from which the tasks were exported.",
             ) from None
         if (
             packet.kind != "classification"
             or packet.is_attention_check
             or data.case_id != get_base_case_id(data.case_id)
         ):
-            raise ReviewRefused("a case of this kind is never exported", code="IMPORT-CASE", remedy=remedy)
+            raise ReviewRefused(
+                "cases of this kind are never exported to Label Studio", code="IMPORT-CASE", remedy=remedy
+            )
         if compute_packet_digest(packet) != data.packet_sha256 or packet.total_pages != data.total_pages:
             raise ReviewRefused(
                 "the case is not the one that was exported: its document was run again, or the task is another folder's",
@@ -546,7 +548,7 @@ def _build_submission(answer: LabelledAnswer, packet: SMEPacket) -> Submission:
         raise ReviewRefused(
             "the annotation says that nobody can tell, but also states a type",
             code="IMPORT-ANSWER",
-            remedy="Remove one of the two in Label Studio, and export again.",
+            remedy="In Label Studio, remove either the type or “cannot tell”, and export again.",
         )
     if answer.is_undeterminable:
         return Submission(undeterminable=answer.notes, segment_flags=())

@@ -1,4 +1,4 @@
-"""An answer as Label Studio's regions and choices, and back.
+"""Conversion of answers to and from Label Studio's regions and choices.
 
 The labelling config is ``label_studio.xml.j2``. Pages are the pictures of one multi-page image: ``item_index`` counts
 from 0. Each document is stated by the type that is chosen on its first page, so that documents neither overlap nor leave
@@ -41,7 +41,7 @@ PageSize = tuple[int, int]
 
 @dataclass(frozen=True)
 class LabelledAnswer:
-    """Answer to one case, as far as Label Studio can state it.
+    """Answer to one case, in the parts that Label Studio can represent.
 
     What it does not state is None or empty.
     """
@@ -85,7 +85,7 @@ def _find_boxes(evidence: Any, locator: QuoteLocator) -> tuple[PageBox, ...]:
 
 
 def build_results(answer: LabelledAnswer, page_sizes: Sequence[PageSize], id_prefix: str) -> list[dict[str, Any]]:
-    """Build the ``result`` of a prediction or annotation that states an answer."""
+    """Build the ``result`` of a Label Studio annotation from an answer."""
     rows = [{"to_name": "pages", **row} for row in _iterate_results(answer, page_sizes)]
     # A region and its text have one id.
     return [{"id": f"{id_prefix}-{row.pop('number', number)}", **row} for number, row in enumerate(rows)]
@@ -202,7 +202,7 @@ _T = TypeVar("_T")
 
 
 def parse_results(raw_results: Sequence[Any], total_pages: int) -> LabelledAnswer:
-    """Parse an annotation's ``result``; ReviewRefused names everything wrong.
+    """Parse an annotation's ``result``; ReviewRefused lists all errors.
 
     The message never quotes text of the document.
     """
@@ -381,7 +381,7 @@ class _ResultReader:
 
 
 def list_flag_rows(answer: LabelledAnswer) -> Iterator[dict[str, Any]]:
-    """List the problems of documents in the form that a submission takes."""
+    """List the flags of documents in the form that a submission expects."""
     for index, segment in enumerate(answer.segments or (), 1):
         for flag in FLAG_KINDS:
             if SegmentFlag(start_page=segment.start_page, flag=flag) in answer.flags:

@@ -60,7 +60,7 @@ class ClinicalAttempt:
 
 
 def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> frozenset[str]:
-    """Return names of scored fields that a report mentions, without a language model.
+    """Return the scored fields that a report mentions, found without a model.
 
     The second pass is reliable for stains and tests, which have names; for other formats it finds too much.
     """
@@ -79,7 +79,7 @@ _NAMED_FORMATS = ("marker", "lab")
 def find_fields_absent_from_document(
     template: FieldTemplate, fields: FieldValues, mentioned_names: Iterable[str]
 ) -> frozenset[str]:
-    """Return names of scored fields that the document does not have.
+    """Return the scored fields that a document does not mention.
 
     Such a field has no value, not even an ambiguous one, and is not in ``mentioned_names``. Source: specification 002,
     section 7.3.
@@ -141,7 +141,7 @@ class ClaimedField(DiscreetModel, frozen=True, extra="forbid"):
 
 
 class PlacedField(ClaimedField):
-    """A value of the offline reader, with its exact place."""
+    """A value found by the offline reader, with its exact place."""
 
     spans: tuple[tuple[int, int, int], ...]
     """Page number, and start and end in the page's text; several if the value continues on another page."""
@@ -166,7 +166,7 @@ class RetryContext:
 
 
 class Look(NamedTuple):
-    """The way in which an attempt reads the report."""
+    """The way in which one attempt reads the report."""
 
     reasoning: str
     """The offline reader's way."""
@@ -189,7 +189,7 @@ LOOKS = (
 
 
 class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
-    """The question to the extractor: which values do these pages give for the fields?"""
+    """Question to a model: which values do these pages state for the fields?"""
 
     role = "extractor"
     answer_type = ClaimedFields
@@ -314,7 +314,7 @@ class ClinicalExtractor:
     """Asks a model for the values in a report, and checks them against the pages."""
 
     def __init__(self, model: Model | None = None, *, window_characters: int | None = None) -> None:
-        """Set the model to ask; default: the embedded model.
+        """Set the model to ask; default: the built-in model.
 
         ``window_characters``: most characters of the report in one question; None: the whole report.
         """
@@ -362,7 +362,7 @@ class ClinicalExtractor:
 def ground_claims(
     claims: Iterable[ClaimedField], bundle: DocumentBundle, page_numbers: Sequence[int], template: FieldTemplate
 ) -> tuple[dict[str, FieldValue], tuple[Issue, ...]]:
-    """Search the claimed values on the pages; return all fields by name, and issues.
+    """Search for the claimed values on the pages; return all fields, and issues.
 
     Claims about fields that the template does not have are dropped. Of several claims about one field or item, the
     first that is on the pages counts.

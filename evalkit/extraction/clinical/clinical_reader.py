@@ -1,4 +1,4 @@
-"""Offline reader of clinical reports: finds values by labels, tables and wordings.
+"""Offline reader of clinical reports: finds values by labels, tables and phrases.
 
 The first pass reads the usual places. The second pass, for fields with problems in an earlier attempt, also tries
 less usual labels, the lines next to a label, and words anywhere in the report; more of its values are wrong. Every
@@ -71,7 +71,7 @@ def find_field_values(
 
 
 def list_first_pass_values(field: TemplateField, report: ClinicalReport) -> tuple[LocatedClinicalValue, ...]:
-    """List all values that the first pass finds, with repetitions and without limit."""
+    """List all values found by the first pass, with repetitions and without limit."""
     # Cached, because every attempt and every check of a value for contradictions needs them.
     return report.remember(field, lambda: _rank_by_role(_choose_reader(field)(field, report, False), field, report))
 

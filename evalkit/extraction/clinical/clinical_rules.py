@@ -34,7 +34,7 @@ def get_base_field_name(name: str) -> str:
 
 
 def get_found_values(fields: FieldValues, name: str) -> dict[str, FieldValue]:
-    """Return the values of field ``name`` that were found on the page, by value name."""
+    """Return the values of a field that were found on the page, by value name."""
     return {key: value for key, value in fields.items() if get_base_field_name(key) == name and value.is_found}
 
 

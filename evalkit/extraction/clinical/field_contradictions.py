@@ -1,4 +1,4 @@
-"""Compare all statements of a report about a field, and settle which one counts.
+"""Comparison of all statements about a field in a report, to choose one.
 
 Statements with the same meaning in other words agree: grade 2 and moderately differentiated. Of different statements,
 the corrected one counts; if the report does not say which is right, the gravest is kept as ambiguous. Source: contract
@@ -161,7 +161,7 @@ class _Statement(NamedTuple):
 def settle_contradictions(
     fields: Mapping[str, FieldValue], template: FieldTemplate, report: ClinicalReport
 ) -> dict[str, FieldValue]:
-    """Compare found values with statements about their fields; return all fields.
+    """Compare found values with other statements; return all fields.
 
     A contradicted value becomes ambiguous: ``candidates`` has the values, the gravest or latest first, and ``places``
     the places with another value than the first. A value that the report itself corrects stays found, with its places.

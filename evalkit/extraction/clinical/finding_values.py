@@ -53,7 +53,7 @@ def make_passage_reader(find_spans: PassageReader) -> FieldReader:
 
 
 def find_margin_spans(passage: ReportPassage) -> Iterator[tuple[int, int]]:
-    """Find clauses that state whether a margin is involved, not just a distance."""
+    """Find clauses that say if a margin is involved, not just give a distance."""
     has_topic = get_pattern("margin_topic").search(passage.topic) is not None
     for start, end in passage.iter_clauses():
         clause = passage.text[start:end]
@@ -109,7 +109,7 @@ def _find_further_categories(passages: Sequence[ReportPassage]) -> tuple[PageTex
 def read_tumor_size(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    """Read the sizes of the tumor itself; in less usual words, only the largest."""
+    """Read the sizes of the tumor itself; in unusual phrases, only the largest."""
 
     def make_size_reader(pattern_name: str) -> FieldReader:
         return make_passage_reader(
@@ -126,7 +126,7 @@ def read_tumor_size(
 def read_all_sizes(
     _field: TemplateField, report: ClinicalReport, _is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    """Read the present size of each lesion.
+    """Read the current size of each lesion.
 
     A size that the findings and the conclusion both name is read once. A size that only the conclusion has, or that is
     ten times another part's, is doubtful.

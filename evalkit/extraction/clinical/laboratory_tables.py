@@ -1,4 +1,4 @@
-"""Read laboratory tables by their columns: what a column holds decides its role.
+"""Reader of laboratory tables: the role of a column follows from its content.
 
 Names, results, units, ranges and flags may be in any order, with a header in any language or none. A header only
 decides between several columns of results.
@@ -55,7 +55,7 @@ class _Table(NamedTuple):
 
 
 def read_laboratory_tables(report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read the result of each test in the tables outside history and method.
+    """Read the test results in tables outside the history and method sections.
 
     The first pass skips tables without any unit, range or heading of results.
     """

@@ -24,7 +24,7 @@ SURE_CONFIDENCE, LIKELY_CONFIDENCE, GUESSED_CONFIDENCE = 0.95, 0.9, 0.8
 
 
 def extract_sentence_parts(text: str, start: int, end: int, reach: int = 200) -> tuple[str, str]:
-    """Return a sentence's or cell's words before and after ``text[start:end]``.
+    """Return the words of a sentence or cell before and after ``text[start:end]``.
 
     ``reach``: most characters of each. A line break before a small letter ends no sentence.
     """
@@ -165,7 +165,7 @@ def _compile_label_only_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def find_formatted_span(field: TemplateField, page: Page, start: int, end: int) -> tuple[int, int] | None:
-    """Find a text in the field's format within ``Page.text[start:end]``; or None."""
+    """Find text in the field's format within ``Page.text[start:end]``, or None."""
     text = page.text[start:end]
     if get_pattern("untold").match(text.strip(" :-")):
         return None
@@ -214,7 +214,7 @@ class ReportPassage:
 
     @cached_property
     def text(self) -> str:
-        """The passage in one line, with colons for rows of dots.
+        """The passage as one line, with colons instead of dot leaders.
 
         It is as long as on the page.
         """

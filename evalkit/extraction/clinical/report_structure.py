@@ -86,7 +86,7 @@ class ClinicalReport:
         self._remembered: dict[object, Any] = {}
 
     def remember(self, key: Hashable, compute: Callable[[], _Result]) -> _Result:
-        """Return the first result of ``compute`` for this key.
+        """Return the cached result of ``compute`` for this key, or compute it.
 
         Several steps need the same.
         """
@@ -123,7 +123,7 @@ class ClinicalReport:
 
     @cached_property
     def finding_lines(self) -> tuple[ReportLine, ...]:
-        """Body lines outside history and method sections: they may state a finding."""
+        """Body lines outside history and method sections, which may state a finding."""
         return tuple(line for line in self.body_lines if line.group not in ("history", "method"))
 
 

@@ -99,7 +99,7 @@ def _shorten_change(change: str) -> str:
 def read_variants(
     _field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    """Read each variant once, with its gene; or the statement that none was found.
+    """Read each variant with its gene, or the statement that no variant was found.
 
     The second pass also reads variants in sentences about medicine in general, if there is no other.
     """
@@ -118,7 +118,7 @@ def read_variants(
 
 
 def read_genes(_field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read each gene that has a variant, once; both genes of a fusion."""
+    """Read each gene with a variant once; for a fusion, both genes."""
     for variant in _find_variants(report, is_second_pass):
         gene_spans = list(find_gene_spans(variant.text))
         for start, end in gene_spans if get_pattern("gene_fusion").search(variant.text) else gene_spans[:1]:
@@ -315,7 +315,7 @@ def _choose_gene(
 
 
 def is_own_finding(page: Page, start: int, end: int, *, include_general: bool = False) -> bool:
-    """Return True if the sentence around a text says that this examination found it.
+    """Return True if the sentence says that this examination found the variant.
 
     ``include_general``: also accept sentences about medicine in general, such as "MSI-H tumors respond to …".
     """

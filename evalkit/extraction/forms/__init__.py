@@ -1,1 +1,1 @@
-"""Tax forms: words on the page, labels, entries, the extractor."""
+"""Tax forms: printed words, labels, entries, and the extractor."""

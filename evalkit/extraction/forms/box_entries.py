@@ -1,4 +1,4 @@
-"""Read the entry in the box of a label.
+"""Reader of the entry that belongs to a label of a form.
 
 A box extends from its label to the next label on the right and the next label below. The printed borders are not used,
 so scans, which lose borders, are read like digital files. Within the box, the entry is the text in the field's format
@@ -111,7 +111,7 @@ class EntryArea:
         return sorted((word for word in words if word.index not in taken_word_indices), key=lambda word: word.x0)
 
     def iter_candidate_rows(self, sheet: FormSheet, taken_word_indices: set[int]) -> Iterator[list[list[FormWord]]]:
-        """Yield rows of words that may be the entry: in the ruled cell, then in the area.
+        """Yield rows of words that may be the entry: first in the ruled cell, then near.
 
         ``taken_word_indices``: words that are labels or belong to other entries.
         """
@@ -606,7 +606,7 @@ def _select_connected_rows(rows: Sequence[tuple[FormWord, ...]], area: EntryArea
 
 
 def find_address_blocks(sheet: FormSheet, taken_word_indices: set[int]) -> Iterator[list[list[FormWord]]]:
-    """Yield the lines of names with addresses that no label announces, from the top.
+    """Yield the lines of names with addresses that have no label, from the top.
 
     A block ends with a line of city, state and ZIP code, or with a telephone number below it.
     """

@@ -1,4 +1,4 @@
-"""Ask for the type and entries of a tax form. Source: specification 003.
+"""Questions to a model about type and entries of a tax form (specification 003).
 
 The answer is a claim: :mod:`evalkit.extraction.value_grounding` then searches the values on the page.
 """
@@ -76,7 +76,7 @@ class FormAnswer(_ModelFormAnswer):
 
 @dataclass(frozen=True)
 class FormPart:
-    """The pages, or the part of a page, that one form takes up."""
+    """The pages, or the part of a page, that one form occupies."""
 
     start_page: int
     end_page: int
@@ -89,7 +89,7 @@ class FormPart:
 
 @dataclass(frozen=True)
 class FormQuestion(DocumentQuestion[FormAnswer]):
-    """The question to the extractor: type and entries of one form."""
+    """Question to a model: the type and the entries of one form."""
 
     bundle: DocumentBundle
     part: FormPart

@@ -1,4 +1,4 @@
-"""Find the labels of a form: the words printed next to its entries.
+"""Search for a form's labels: the printed words next to its entries.
 
 A label is matched word by word, to the right and on the line below, comparing only letters and digits. So labels are
 found even if OCR split or joined words or lost a letter, or if a narrow box breaks the label into lines.
@@ -48,7 +48,7 @@ class TemplateBox:
 
 @dataclass(frozen=True)
 class FormLabel:
-    """A label found on the sheet."""
+    """A label found on a page of a form."""
 
     form_box: TemplateBox | None
     """The box that the label belongs to; None: printed words outside all boxes."""
@@ -86,7 +86,7 @@ def group_fields_by_box(template: FieldTemplate) -> tuple[TemplateBox, ...]:
 
 
 def find_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellings: bool) -> tuple[FormLabel, ...]:
-    """Find the template's labels on the sheet; no word belongs to two labels.
+    """Find the template's labels on a page; no word belongs to two labels.
 
     ``allow_misspellings``: also accept worse spellings, lost words, and labels of which only the beginning was found.
     """
@@ -354,7 +354,7 @@ def collect_printed_words(template: FieldTemplate) -> frozenset[str]:
 
 
 def is_only_form_print(text: str, field: TemplateField, template: FieldTemplate) -> bool:
-    """Return True if a text read as the field's entry is only printed on the form.
+    """Return True if a field's supposed entry is only text printed on the form.
 
     Printed on the form are the box's number and the words of the labels. Words of one or two letters do not count as
     printed, because a state's abbreviation may be an entry.

@@ -304,7 +304,7 @@ def _read_left_over_amount(
 
 
 def count_stray_amounts(sheet: FormSheet, template: FieldTemplate, used_texts: Iterable[str]) -> int:
-    """Count amounts on the sheet that no extracted value contains.
+    """Count the amounts on a page that belong to no extracted value.
 
     ``used_texts``: the extracted values in the page's words.
     """

@@ -1,4 +1,4 @@
-"""The words of a form's page with deskewed positions, in rows and with neighbours.
+"""The words of a form's page, deskewed, in rows, and with neighbours.
 
 A form is read by the positions of its words, not by their order. Skewed scans are deskewed first, by the median slope
 between neighbouring words.

@@ -57,7 +57,8 @@ def _create_provider(
         )
         if not (project and location):
             raise create_key_error(
-                "gemini through Vertex AI needs both", "GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
+                "gemini through Vertex AI needs a project and a location",
+                "GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION",
             )
         return GeminiProvider(model_name, facts, base_url=checked_url, project=project, location=location)
     api_key = read_credential(environment, "GOOGLE_API_KEY") or read_credential(environment, "GEMINI_API_KEY")
@@ -124,7 +125,7 @@ class GeminiProvider:
             raise UsageError(
                 "Vertex AI needs a project and a location, and only one of them is set",
                 code="SETTINGS",
-                remedy="Set both, or neither to use an API key.",
+                remedy="Set both the project and the location, or neither of them to use an API key.",
             )
         self._model_name = model_name
         self._facts = facts or find_model_facts(self.name)

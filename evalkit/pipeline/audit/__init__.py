@@ -1,1 +1,1 @@
-"""Audits: selection of documents, list of decisions, check for altered files."""
+"""Audits: log of decisions, hashes of records, check for altered files."""

@@ -1,4 +1,4 @@
-"""Digests of an output folder's record files, and later comparison with them.
+"""Hashes of an output folder's record files, for later comparison.
 
 Names of files may name patients. So a list of digests contains, instead of a document's name, its hash with the folder's
 salt: ``reviews/3fa9c27d51be.second/0001.json``.
@@ -91,7 +91,7 @@ _STATUSES = (b"pending", b"in_review", b"deferred", b"completed")
 
 
 class FolderDigests(StrictRecord):
-    """Digests of the record files of an output folder at one moment."""
+    """Hashes of an output folder's record files at one time."""
 
     files: dict[str, str]
     """SHA-256 (hex) of each file's bytes, by the file's name with hashed document names."""
@@ -103,18 +103,18 @@ class FolderDigests(StrictRecord):
     """Probability of an audit of each accepted answer that nobody had reviewed, which later reviews overwrite."""
 
     def count_by_folder(self) -> Counter[str]:
-        """Count the files of each covered folder."""
+        """Count the hashed files of each folder."""
         return Counter(name.partition("/")[0] for name in self.files if "/" in name)
 
     def compute_folder_digest(self, folder: str) -> str:
-        """Compute the SHA-256 (hex) of the sorted list of a folder's names and digests."""
+        """Compute the SHA-256 (hex) of the sorted names and hashes of a folder."""
         lines = sorted(f"{name} {digest}\n" for name, digest in self.files.items() if name.startswith(f"{folder}/"))
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class FolderChanges:
-    """Differences of an output folder from earlier digests."""
+    """Differences of an output folder from earlier hashes."""
 
     changed: tuple[IntegrityFault, ...]
     """Files that were changed or removed, except by a purge or by later work."""
@@ -127,7 +127,7 @@ class FolderChanges:
 
 
 def create_hasher(output_folder: OutputFolder) -> FileNameHasher:
-    """Create the hasher of file names in lists of digests."""
+    """Create the hasher that replaces document names in lists of hashes."""
     return FileNameHasher(load_or_create_patient_salt(output_folder))
 
 
@@ -137,7 +137,7 @@ def compute_file_digest(content: bytes) -> str:
 
 
 def iterate_record_files(output_folder: OutputFolder) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of every file that the digests cover."""
+    """Yield name and content of every file that is hashed."""
     for folder in COVERED_FOLDERS:
         if output_folder.has_folder(folder):
             yield from output_folder.iterate_files_recursively(folder)
@@ -145,7 +145,7 @@ def iterate_record_files(output_folder: OutputFolder) -> Iterator[tuple[str, byt
 
 
 def compute_folder_digests(output_folder: OutputFolder, hasher: FileNameHasher) -> FolderDigests:
-    """Compute the digests of an output folder as it is now. UsageError, StoreError."""
+    """Compute the hashes of an output folder now. UsageError, StoreError."""
     files, silver_probabilities = {}, {}
     entries: dict[str, tuple[str, ...]] = {}
     for name, content in iterate_record_files(output_folder):
@@ -202,7 +202,7 @@ def _build_fault(file_name: str, what: str) -> IntegrityFault:
 
 
 class FolderComparison:
-    """Comparison of an output folder with the digests that were taken of it earlier."""
+    """Comparison of an output folder with earlier hashes of its files."""
 
     def __init__(self, output_folder: OutputFolder, recorded: FolderDigests) -> None:
         self._output_folder, self._recorded = output_folder, recorded
@@ -222,7 +222,7 @@ class FolderComparison:
         return []
 
     def find_changes(self) -> FolderChanges:
-        """Tell what was changed or removed from what later work and purges explain."""
+        """Separate changes that later work or purges explain from other changes."""
         changed: list[IntegrityFault] = []
         notes: list[str] = []
         purged_beginnings = {str(record.sha256)[:HASH_DIGITS] for record in self._new_purges}
@@ -312,7 +312,7 @@ def _get_document_hash(hashed_name: str) -> str:
 
 
 class PastOutputFolder(ReadOnlyFolder):
-    """Read-only view of an output folder as it was when digests were taken of it.
+    """Read-only view of an output folder as it was when its hashes were computed.
 
     Files that were added later do not exist in it. The status of a case, and ground truth that later reviews replaced, are
     as they were. Files that were changed in another way are as they are now.

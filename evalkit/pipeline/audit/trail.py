@@ -1,4 +1,4 @@
-"""Trail of decisions, reviews, openings, purges and events of the log.
+"""Audit trail: decisions, reviews, opened cases, purges and logged events.
 
 It says who, when, and with which versions. One row per event.
 """
@@ -54,7 +54,7 @@ AuditEvent = dict[str, Any]
 
 
 def list_audit_events_and_problems(output_folder: OutputFolder) -> tuple[list[AuditEvent], list[str]]:
-    """List all events by time, and the error text of each file that cannot be read.
+    """List all events by time, and an error for each unreadable file.
 
     Columns ``EVENT_COLUMNS``; times are ISO 8601, UTC.
     """

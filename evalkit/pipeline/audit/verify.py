@@ -125,7 +125,7 @@ _CHECKED_FOLDERS = (
     SITE_WEIGHTS_FOLDER,
     PURGE_RECORDS_FOLDER,
 )
-_RESTORE_REMEDY = "Restore the file from a backup: it is never changed."
+_RESTORE_REMEDY = "Restore the file from a backup: evalkit never changes this file after writing it."
 _CHAIN_REMEDY = "Restore the file from a backup, or find out who changed it: evalkit records each of its own changes."
 _REINDEX_REMEDY = "`evalkit reindex` rewrites it from the reviews."
 
@@ -142,7 +142,7 @@ class IntegrityFault:
 
 @dataclass(frozen=True)
 class IntegrityReport:
-    """Numbers of checked files, and the faults found in them."""
+    """Numbers of checked files, and the faults found in these files."""
 
     count_by_kind: Mapping[str, int]
     """The numbers of reviews, cases, results …; ``chains_without_head`` counts cases whose newest review the database
@@ -162,7 +162,7 @@ class IntegrityReport:
 
 
 def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path | None = None) -> IntegrityReport:
-    """Check every file of the output folder; experts may work meanwhile.
+    """Check every file of the output folder; experts may work at the same time.
 
     ``earlier_export_path`` is an earlier ``audit export`` as JSON, with which the files are compared. UsageError if
     that export cannot be read.
@@ -243,11 +243,13 @@ def _check_each(
 
     It lists them by name, document or case.
 
-    ``is_locked``: the case's write lock is held meanwhile.
+    ``is_locked``: a fault is found again while the case's write lock is held, so that it is none of a half-saved review.
     """
     for subject in list_subjects(output_folder):
-        with hold_case_write_lock(output_folder, subject) if is_locked else nullcontext():
-            yield from list(_run_check_as_faults(name_file(subject), partial(find_faults, output_folder, subject)))
+        check = partial(_run_check_as_faults, name_file(subject), partial(find_faults, output_folder, subject))
+        if any(check()):
+            with hold_case_write_lock(output_folder, subject) if is_locked else nullcontext():
+                yield from list(check())
 
 
 # -------------------------------------------------------------------------------------------------- documents
@@ -621,21 +623,18 @@ def _check_purge_records(output_folder: OutputFolder, _folder: str) -> Iterator[
 
 def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:
     """Check each case's newest review against its SHA-256 in the database."""
-    for case_id in [head.case_id for head in index.review_heads.list_all() if head.case_id != CHANGES_HEAD_ID]:
-        with hold_case_write_lock(output_folder, case_id):
-            # Read again: a purge may have removed it since.
-            if head := index.review_heads.find(case_id):
-                yield from list(
-                    _run_check_as_faults(
-                        review_file_name(case_id, head.revision), partial(_check_review_head, output_folder, head)
-                    )
-                )
+    for listed_head in index.review_heads.list_all():
+        if listed_head.case_id != CHANGES_HEAD_ID and _list_head_faults(output_folder, listed_head):
+            with hold_case_write_lock(output_folder, listed_head.case_id):
+                # Read again: a review or a purge may have changed it since.
+                head = index.review_heads.find(listed_head.case_id)
+                yield from _list_head_faults(output_folder, head) if head else ()
 
 
-def _check_review_head(output_folder: OutputFolder, head: ReviewChainHead) -> Iterator[IntegrityFault]:
-    if not is_newest_review_unchanged(output_folder, head):
-        name = review_file_name(head.case_id, head.revision)
-        yield IntegrityFault(name, "it was changed after it was saved, or is missing", _RESTORE_REMEDY)
+def _list_head_faults(output_folder: OutputFolder, head: ReviewChainHead) -> list[IntegrityFault]:
+    name = review_file_name(head.case_id, head.revision)
+    fault = IntegrityFault(name, "it was changed after it was saved, or is missing", _RESTORE_REMEDY)
+    return [*_run_check_as_faults(name, lambda: () if is_newest_review_unchanged(output_folder, head) else (fault,))]
 
 
 def _check_index_statuses(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:

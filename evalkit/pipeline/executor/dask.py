@@ -89,7 +89,7 @@ class OpaquePayload:
 
 
 class RemoteTaskError(Exception):
-    """Unexpected error that a worker met in a document, without its text."""
+    """Unexpected error of a worker about a document, without the document's text."""
 
 
 async def run_task(payload: OpaquePayload) -> OpaquePayload:
@@ -303,7 +303,7 @@ class DaskCluster(Executor):
         return cast("T", outcome)
 
     async def connect_and_describe(self) -> str:
-        """Connect as a run would and say how many workers run this program's version.
+        """Connect as a run would, and say how many workers have the same evalkit.
 
         UsageError as for a run.
         """

@@ -20,7 +20,7 @@ OutcomeT = TypeVar("OutcomeT")
 
 
 class InterruptedReadError(ExecutorError):
-    """Reading a document broke off: the process died, or a limit was reached.
+    """Error for interrupted reading: the process died, or a limit was reached.
 
     The document is read again, alone, when all others are read.
     """
@@ -73,7 +73,7 @@ class Executor(Protocol):
 
     @property
     def max_in_flight(self) -> int:
-        """Number of documents to process at once so that no worker is idle; it may change."""
+        """Number of documents to process at once so that no worker is idle."""
 
     async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> BundleWithTimings:
         """Read a document. DocumentError if it cannot be read, or crashes the reader.

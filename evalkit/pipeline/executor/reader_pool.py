@@ -1,4 +1,4 @@
-"""Pool of processes that read documents: MuPDF is not thread-safe, and can crash.
+"""Pool of processes that read documents, because MuPDF is not thread-safe.
 
 Each process has limits of its resources, so that a malicious file ends only itself.
 """
@@ -76,7 +76,7 @@ _CRASH: _DeathReason = (
 
 
 class WorkerDeathError(Exception):
-    """The process that ran a function died.
+    """Error for a worker process that died while it ran a function.
 
     ``exit_code`` is negative if a signal ended it; None if unknown.
     """
@@ -87,14 +87,14 @@ class WorkerDeathError(Exception):
 
 
 class WorkerShare(NamedTuple):
-    """Share of a document in the workers of its pool."""
+    """Share of the pool's worker processes that one document may use."""
 
     busy_count_path: str
     """File with the number of documents that the pool is reading: its processes share nothing else."""
     worker_count: int
 
     def count_workers(self) -> int:
-        """Return the number of workers that the document may use now: at least its own."""
+        """Return the number of workers that the document may use now, at least one."""
         return max(self.worker_count // int(Path(self.busy_count_path).read_bytes() or 1), 1)
 
 
@@ -162,7 +162,7 @@ class ReaderPool(Executor):
         return await function(bundle, argument)
 
     async def run_in_worker(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run a function in a process of its own, and return its outcome.
+        """Run a function in a separate process, and return its outcome.
 
         WorkerDeathError if the process dies.
         """

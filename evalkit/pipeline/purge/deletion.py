@@ -1,4 +1,4 @@
-"""Deletion of documents in steps, so that a killed purge can be finished.
+"""Deletion of documents in steps, which an interrupted purge can continue.
 
 Production's labels, the draws and the records of runs list many documents: they are read once and written once for many purged documents.
 """
@@ -288,7 +288,7 @@ def _create_purged_reviews(output_folder: OutputFolder, case_id: str) -> Iterato
 
 
 class SharedFiles:
-    """Production's labels, draws and records of runs, in memory.
+    """Files about many documents: production's labels, draws, records of runs.
 
     They list many documents. The caller holds the run lock: nobody else writes these files.
     """
@@ -302,12 +302,12 @@ class SharedFiles:
         self._draws = read_all_draws(output_folder)
 
     def iterate_draw_numbers_and_strata(self, doc_id: str) -> Iterator[tuple[int, Stratum]]:
-        """Yield each stratum that has the document, with its draw's number from 1."""
+        """Yield each stratum that contains the document, with the number of its draw."""
         for number, draw in enumerate(self._draws, 1):
             yield from ((number, stratum) for stratum in draw.strata if doc_id in stratum.probability)
 
     def count_naming_files_by_kind(self, doc_id: str) -> dict[str, int]:
-        """Count the files that list the document, by kind; kinds without any are left out."""
+        """Count the files that name the document, by kind of file; no zero counts."""
         count_by_kind = {
             "production": int(doc_id in self._label_by_doc_id),
             "draws": len({number for number, _ in self.iterate_draw_numbers_and_strata(doc_id)}),
@@ -316,7 +316,7 @@ class SharedFiles:
         return {kind: count for kind, count in count_by_kind.items() if count}
 
     def rewrite_files_without_documents(self, doc_ids: Collection[str]) -> None:
-        """Remove these documents from the files, and save the changed ones.
+        """Remove these documents from shared files, and save the changed files.
 
         The other documents' probabilities do not change.
         """

@@ -49,7 +49,7 @@ _ANY_VERSION = 1 << 31
 
 @dataclass(frozen=True)
 class FolderContents:
-    """Documents and cases of an output folder, read once for many questions.
+    """Documents and cases of an output folder, read once and queried often.
 
     Valid while the run lock is held: runs, draws, planted faults and templates, which add documents and cases, take
     that lock too. Meanwhile experts can only add second opinions and adjudications.
@@ -92,12 +92,12 @@ class FolderContents:
 
     @cached_property
     def run_names(self) -> Sequence[str]:
-        """Names of the runs, each of which may have kept results of a document."""
+        """Names of all runs, each of which may have stored results of a document."""
         return self.output_folder.list_subfolder_names(RUNS_FOLDER)
 
     @cached_property
     def template_review_files_by_sha256(self) -> Mapping[str, list[str]]:
-        """Files of template review cycles, by the SHA-256 of the statement."""
+        """Files of template reviews, by the SHA-256 of the bank statement."""
         return group_pairs(
             (sha256, name)
             for template_id in self.output_folder.list_subfolder_names(TEMPLATE_REVIEWS_FOLDER)
@@ -118,7 +118,7 @@ class FolderContents:
         return sorted({*self.row_by_doc_id, *(PurePath(name).stem for name in file_names)})
 
     def list_possible_case_ids(self, doc_id: str) -> tuple[str, ...]:
-        """List the case_ids of every case that exists or could exist about the document.
+        """List the case_ids of all cases that can exist about the document.
 
         Second opinions and adjudications are included, whether they exist or not: they may be requested at any time,
         and the database still has the text of a withdrawn one.
@@ -145,7 +145,7 @@ class FolderContents:
         )
 
     def add_attached_doc_ids(self, doc_ids: Iterable[str]) -> list[str]:
-        """List the doc_ids, each mail's after those of its attachments.
+        """Add the doc_ids of mails' attachments, each before the doc_id of its mail.
 
         So a purge that was killed can be repeated: the mail, by whose path they are known, is there until they are gone.
         """
@@ -173,7 +173,7 @@ class FolderContents:
         return doc_id in self.row_by_doc_id or any(map(self.output_folder.has_file, possible_files))
 
     def require_document_case_ids(self, doc_id: str) -> tuple[str, ...]:
-        """Return ``list_possible_case_ids``. NotFound if nothing of the document exists."""
+        """Return ``list_possible_case_ids``. NotFound if the document does not exist."""
         if self.has_document(doc_id):
             return self.list_possible_case_ids(doc_id)
         raise NotFound(
@@ -205,7 +205,7 @@ class FolderContents:
             yield from self.template_review_files_by_sha256.get(sha256, ())
 
     def find_sha256(self, doc_id: str) -> str | None:
-        """Find a document's SHA-256 in the index, else in its files; None if unknown."""
+        """Find a document's SHA-256 in the index or in its files; None if unknown."""
         if (row := self.row_by_doc_id.get(doc_id)) and row["sha256"]:
             return str(row["sha256"])
         for name in (result_file_name(doc_id), extraction_file_name(doc_id), bundle_file_name(doc_id)):

@@ -1,4 +1,4 @@
-"""Files of purges: a record of each, and the intent of the purge in progress."""
+"""Records of purges, and the plan of an unfinished purge."""
 
 from typing import Literal
 
@@ -20,7 +20,7 @@ AuditAnswer = Literal["not drawn", "right", "wrong", "unanswered"]
 
 
 class PurgedReview(StrictRecord):
-    """Part of a review that a purge keeps: hashes, reviewer, time and outcome."""
+    """What a purge keeps of a review: hashes, reviewer, time and outcome."""
 
     revision: int
     sha256: str
@@ -41,7 +41,7 @@ class PurgedReview(StrictRecord):
 
 
 class PurgedChain(StrictRecord):
-    """Part of one case's reviews that a purge keeps."""
+    """What a purge keeps of all reviews of one case."""
 
     case: str
     """The case_id without the document's name: empty, ``.extraction``, ``.second``, ``-1a2b3c4d`` …"""
@@ -57,7 +57,7 @@ class PurgedDraw(StrictRecord):
 
 
 class PurgedAnswer(StrictRecord):
-    """Facts of a purged document for certificates and brakes, without its words."""
+    """Facts about a purged document for error rates, without its text."""
 
     decision: str
     stratum: tuple[str, str, str, str, str]
@@ -94,7 +94,7 @@ class PurgeRecord(StrictRecord):
 
 
 class PurgeIntent(StrictRecord):
-    """Intent of the purge in progress, the file ``purging.json``.
+    """Plan of an unfinished purge, stored as ``purging.json``.
 
     It is the only file that still names the documents, and is removed last.
     """
@@ -113,12 +113,12 @@ class PurgeIntent(StrictRecord):
 
 
 def is_purge_unfinished(output_folder: OutputFolder) -> bool:
-    """Return True if a purge was killed and is still to be finished."""
+    """Return True if a purge was interrupted and is not finished yet."""
     return output_folder.has_file(PURGE_INTENT_FILE)
 
 
 def read_intent(output_folder: OutputFolder) -> PurgeIntent:
-    """Read the intent of an unfinished purge. StoreError if it is missing or damaged."""
+    """Read the plan of an unfinished purge. StoreError if missing or damaged."""
     return parse_stored_record(
         PurgeIntent,
         output_folder.read_json(PURGE_INTENT_FILE, max_schema_version=SCHEMA_VERSION),
@@ -128,12 +128,12 @@ def read_intent(output_folder: OutputFolder) -> PurgeIntent:
 
 
 def save_intent(output_folder: OutputFolder, intent: PurgeIntent) -> None:
-    """Save the intent of a purge, before anything is removed."""
+    """Save the plan of a purge, before anything is removed."""
     output_folder.write_json(PURGE_INTENT_FILE, intent.model_dump(mode="json"))
 
 
 def parse_purge_record(content: bytes) -> PurgeRecord:
-    """Parse the record of a purge of another folder. StoreError if it is damaged."""
+    """Parse a purge record of another output folder. StoreError if damaged."""
     name = f"a record in {PURGE_RECORDS_FOLDER}/"
     stored = parse_stored_json(name, content, max_schema_version=SCHEMA_VERSION)
     return parse_stored_record(PurgeRecord, stored, name, "Leave out --purged, and purge the documents again.")

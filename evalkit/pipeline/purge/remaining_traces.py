@@ -1,4 +1,4 @@
-"""Report of a purge: what was removed, and what may still be about the document."""
+"""Report of a purge: what was removed, and what may still name the document."""
 
 import json
 import re
@@ -83,7 +83,7 @@ class PurgedDocument:
 
 
 def add_remaining_traces(contents: FolderContents, purged_documents: Sequence[PurgedDocument]) -> list[PurgedDocument]:
-    """Add to each report a sentence for everything left that may name the document."""
+    """Add to each report a sentence about each thing that may name the document."""
     output_folder, purged_ids = contents.output_folder, {document.doc_id for document in purged_documents}
     path_by_doc_id = {
         document: str(row["file_path"])

@@ -1,4 +1,4 @@
-"""Selection of documents to purge or to keep out of runs."""
+"""Selection of documents to purge, or to exclude from runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -29,7 +29,7 @@ _EARLIEST_MOMENT = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True)
 class ExpiredDocuments:
-    """Documents old enough to be purged, by state: finished, waiting or unreadable."""
+    """Documents old enough to purge, by state: finished, waiting or unreadable."""
 
     finished: tuple[str, ...]
     """Documents without a pending case, sorted."""
@@ -40,7 +40,7 @@ class ExpiredDocuments:
 
 
 def find_expired_documents(output_folder: OutputFolder, *, unchanged_since: datetime) -> ExpiredDocuments:
-    """Find the documents unchanged since that time, by the times in their files."""
+    """Find the documents unchanged since a time, by the times in their files."""
     with open_index(output_folder, read_only=True) as index:
         contents = FolderContents.read(output_folder, index)
         doc_ids = contents.list_doc_ids()
@@ -58,7 +58,7 @@ def find_expired_documents(output_folder: OutputFolder, *, unchanged_since: date
 
 
 def find_doc_ids_of_patient(output_folder: OutputFolder, patient_key: str) -> list[str]:
-    """List the documents about the patient who has this key, sorted.
+    """List the documents about the patient with this key, sorted.
 
     Keys that occur together for one person count as one. Every page is searched, also in another patient's document.
     NotFound if no document has the key.
@@ -112,7 +112,7 @@ def _iterate_person_key_sets(output_folder: OutputFolder, doc_id: str, salt: byt
 
 
 def find_restored_purged_doc_ids(output_folder: OutputFolder, other_records: Sequence[PurgeRecord] = ()) -> list[str]:
-    """List the purged documents that an older backup has brought back.
+    """List the purged documents that were restored from an older backup.
 
     ``other_records`` are records that the folder does not have.
     Documents imported again on purpose are left out: their files were written after the purge.
@@ -226,7 +226,7 @@ def exclude_purged(
     *,
     even_purged: bool = False,
 ) -> DiscoveredDocuments:
-    """Drop the documents that were purged, and add an error for each of them.
+    """Exclude documents that were purged, and add an error for each of them.
 
     ``known_sha256s`` are the SHA-256 of documents in the folder: one that was imported again after its purge stays.
     With ``even_purged``, only a document whose purge is not finished is dropped.
@@ -245,7 +245,7 @@ def exclude_purged(
     purged_at_by_sha256.pop(None, None)
     purged_errors = [
         UsageError(
-            f"{document.path.name} was purged on {purged_at_by_sha256[document.sha256][:10]}, and is left out",
+            f"{document.path.name} was purged on {purged_at_by_sha256[document.sha256][:10]}, and is therefore not processed",
             code="DOCUMENT-PURGED",
             remedy="Remove the file, or process it again with --even-purged.",
         )

@@ -1,4 +1,4 @@
-"""Attention checks: known answers with a planted fault, to see if experts notice.
+"""Attention checks: cases with a planted fault, to see if experts notice it.
 
 This package exports what reads their records; ``planting`` creates attention checks. ``review.opinions`` queues them and
 ``evaluation.attention_outcomes`` reports the outcome of each. These two modules are outside the package because they

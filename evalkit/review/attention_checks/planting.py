@@ -1,4 +1,4 @@
-"""Creation of attention checks: plant a fault in a known answer, with its issues.
+"""Creation of attention checks: plant a fault in an answer known to be right.
 
 A fault is planted only where no rule-based check detects it, so that only the expert can. A faulty answer that the
 arbiter would have accepted is not used, because such a case would not be in the queue and so would give itself away.
@@ -81,7 +81,7 @@ _FaultyVariant = tuple[_SegmentTuple, PlantedFault]
 def plant_and_save_attention_check(
     output_folder: OutputFolder, doc_id: str, *, seed: str, drawn_at: str
 ) -> AttentionCheck | None:
-    """Plant a fault in a document's known answer and record it as an attention check.
+    """Plant a fault in a document's right answer and record the attention check.
 
     Return None if no fault fits, if a file is missing or damaged, if no expert vouched for the type and segments, or if
     the same check exists already. ``seed`` and ``drawn_at`` (ISO 8601, UTC) determine the choice of the fault. The caller
@@ -161,7 +161,7 @@ def _list_parts_with_fault(fault: PlantedFault, answer: ClassificationOutput) ->
 def plant_answer_fault(
     true_answer: ClassificationOutput, packet: SMEPacket, bundle: DocumentBundle, random_source: random.Random
 ) -> tuple[ClassificationOutput, PlantedFault, tuple[Issue, ...]] | None:
-    """Build a faulty variant of a known answer that only an expert can notice.
+    """Build a faulty variant of a right answer that only an expert can notice.
 
     Return the faulty answer, the planted fault and the issues to show, or None if no variant qualifies. For a variant that
     qualifies, the rule-based checks of V1 to V4 raise nothing that they do not raise for the true answer, the answer can

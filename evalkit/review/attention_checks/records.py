@@ -1,4 +1,4 @@
-"""Records of attention checks: fault, document with the pages, and feedback.
+"""Records of attention checks: planted fault, shown document, and feedback.
 
 ``seeded/{case_id}.json`` is written once, before the case's packet, so that the packet can be rebuilt from it. The packet
 shows the document's pages under another case_id (``SMEPacket.is_attention_check``): to its expert it looks like any other
@@ -77,7 +77,7 @@ class AttentionCheck(StrictRecord):
     @model_validator(mode="after")
     def _require_other_document(self) -> Self:
         if not self.packet.is_attention_check or self.packet.bundle_doc_id != self.doc_id:
-            raise ValueError("the packet must show the pages of doc_id under a different case_id")
+            raise ValueError("the packet must be an attention check about the document doc_id")
         return self
 
 
@@ -91,12 +91,12 @@ def read_attention_check(output_folder: OutputFolder, case_id: str) -> Attention
 
     NotFound if there is no record of this case; StoreError if the record is unreadable or belongs to another case.
     """
-    name, remedy = get_attention_check_file_name(case_id), "Restore it from a backup."
+    name, remedy = get_attention_check_file_name(case_id), "Restore the file from a backup."
     attention_check = parse_stored_record(
         AttentionCheck, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, remedy
     )
     if attention_check.packet.case_id != case_id or case_id.rpartition("-")[0] != attention_check.doc_id:
-        raise StoreError(f"{name} records another case than its name says", code="STORE-TORN", remedy=remedy)
+        raise StoreError(f"{name} contains the record of another case", code="STORE-TORN", remedy=remedy)
     return attention_check
 
 
@@ -113,7 +113,7 @@ def map_check_case_ids_by_doc_id(output_folder: OutputFolder) -> dict[str, list[
 
 
 def list_stray_attention_check_files(output_folder: OutputFolder) -> list[str]:
-    """List files in the folder ``seeded`` that are no record of an attention check."""
+    """List files in the folder ``seeded`` that are not records of attention checks."""
     return [
         name for name in output_folder.list_json_files(ATTENTION_CHECKS_FOLDER) if not _RECORD_PATTERN.fullmatch(name)
     ]
@@ -125,7 +125,7 @@ def is_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> bool:
 
 
 def find_attention_check_damage(output_folder: OutputFolder, packet: SMEPacket) -> tuple[str, str] | None:
-    """Find the first damaged file of an attention check, with what is wrong with it.
+    """Find the first damaged file of an attention check, and describe the damage.
 
     None if the packet agrees with its record.
     """
@@ -149,7 +149,7 @@ def is_attention_check_unanswered(output_folder: OutputFolder, case_id: str) -> 
 
 
 def is_hidden_truth_current(output_folder: OutputFolder, attention_check: AttentionCheck) -> bool:
-    """Return True if the answer that the fault hides is still the ground truth.
+    """Return True if the right answer behind the fault is still the ground truth.
 
     Other parts of the ground truth may have changed since the fault was planted.
     """
@@ -176,7 +176,7 @@ def _is_hidden_answer_true(fault: PlantedFault, truth: ClassificationOutput) -> 
 
 
 def is_fault_corrected(fault: PlantedFault, review: Review) -> bool:
-    """Return True if the review corrects the planted fault, whatever else it says.
+    """Return True if the review corrects the planted fault, whatever else it changes.
 
     A wrong type counts as corrected if none of the pages concerned still has it, or if only the type of the whole file was
     corrected, to the true one. A wrong boundary counts as corrected if the answer begins a document on the true page and

@@ -26,7 +26,7 @@ CASE_KINDS: Mapping[str, CaseKind[Any, Any]] = {
 class StoredPacket(
     RootModel[Annotated[ClassificationPacket | ExtractionPacket | TemplatePacket, Field(discriminator="kind")]]
 ):
-    """A stored packet of any kind; the model behind ``evalkit schema packet``."""
+    """A stored packet of any kind of case, as ``evalkit schema packet`` prints it."""
 
     model_config = ConfigDict(defer_build=True, hide_input_in_errors=True)
 
@@ -54,7 +54,7 @@ def list_document_case_ids(doc_id: str) -> tuple[str, ...]:
 
 
 def require_matching_corrections(packet: SMEPacket, submission: Submission) -> None:
-    """Raise ReviewRefused if the submission corrects another kind of case."""
+    """Raise ReviewRefused if a submission corrects a different kind of case."""
     kind = CASE_KINDS[packet.kind]
     for other_kind in CASE_KINDS.values():
         if other_kind is not kind and submission.get_correction(other_kind.correction_class).is_given:

@@ -240,7 +240,7 @@ def _differs_from_production_type(
 
 @dataclass(frozen=True)
 class ClassificationCorrection(Correction):
-    """An expert's corrections of a classification; a part that is None stays as it is."""
+    """An expert's corrections of a classification; None leaves a part unchanged."""
 
     dominant_type: str | None = None
     segments: Sequence[Any] | None = None
@@ -289,7 +289,7 @@ class ClassificationReviewCase(ReviewCase):
 
     @override
     def is_short(self, draft: Draft) -> bool:
-        """Return True if nothing was opened or changed but the parts in doubt."""
+        """Return True if the expert opened and changed only the parts in doubt."""
         asked_names = {asked.part for asked in self.packet.asked_parts}
         if not asked_names or draft.shows_everything:
             return False
@@ -322,7 +322,7 @@ class ClassificationReviewCase(ReviewCase):
     @cached_property
     @override
     def boundary_doubts(self) -> tuple[BoundaryDoubt, ...]:
-        """Pages where a boundary is in doubt or ranges do not fit; none if blind."""
+        """Pages where a boundary is in doubt or page ranges do not fit; none if blind."""
         if self.is_blind:
             return ()
         issue_ids = {
@@ -342,7 +342,7 @@ class ClassificationReviewCase(ReviewCase):
         return draft if is_elsewhere else draft.show_issue_and_mark_seen(target_id)
 
     def answer_boundary(self, draft: Draft, page: int, *, begins: bool | None) -> Draft:
-        """Record the answer to a boundary doubt: boundary, verdicts, issues seen.
+        """Record the answer to a boundary doubt, with its effect on segments and issues.
 
         None takes the answer back. NotFound if no document's beginning on this page is in doubt.
         """
@@ -359,7 +359,7 @@ class ClassificationReviewCase(ReviewCase):
         return draft
 
     def restore_boundary(self, draft: Draft, page: int) -> Draft:
-        """Draw the documents around a page's beginning as the program did, undecided."""
+        """Restore the program's segments around a page, with its boundary undecided."""
         begins = any(page == segment.start_page for segment in self.agent_draft.segments)
         draft = self._draw_boundary(draft, page, begins)
         seam = self._seams_by_page.get(page)
@@ -744,7 +744,7 @@ def _choose_vouched_parts(
         chosen_parts = cast("set[ClassificationPart]", set(vouched))
     if unknown_parts := chosen_parts - set(CLASSIFICATION_PARTS):
         raise build_incomplete_review_error(
-            f"vouched names unknown parts: {sorted(unknown_parts)!r}",
+            f"vouched contains unknown parts: {sorted(unknown_parts)!r}",
             f"The parts are {', '.join(CLASSIFICATION_PARTS)}.",
         )
     return tuple(part for part in CLASSIFICATION_PARTS if part in chosen_parts)

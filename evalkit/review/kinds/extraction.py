@@ -129,7 +129,7 @@ def _has_open_issue(extraction: Extraction, code_suffix: str) -> bool:
 
 
 def explain_case_escalation(extractions: Iterable[Extraction]) -> str:
-    """Explain in a clinician's words why a document's fields need a person.
+    """Explain to a clinician why an expert must check a document's fields.
 
     The reason is that of the first report or form that was not accepted; the number of further ones is added. IndexError if
     all were accepted.
@@ -142,7 +142,7 @@ def explain_case_escalation(extractions: Iterable[Extraction]) -> str:
 
 
 def explain_extraction_escalation(extraction: Extraction) -> str:
-    """Explain in a clinician's words why one report or form needs a person."""
+    """Explain to a clinician why an expert must check one report or form."""
     return next(reason for is_matching, reason in _EXTRACTION_ESCALATION_REASONS if is_matching(extraction))
 
 
@@ -186,7 +186,7 @@ class FieldReviewCase(ReviewCase):
 
     @cached_property
     def targets(self) -> tuple[ReviewTarget, ...]:
-        """All items that an expert can check, form by form.
+        """All fields and issues that an expert can check, form by form.
 
         For each report or form, first the issues that concern no single field, then the fields in the template's order.
         """
@@ -197,7 +197,7 @@ class FieldReviewCase(ReviewCase):
         )
 
     def get_target(self, target_id: str) -> ReviewTarget:
-        """Get a target by its id. NotFound if the case has no such field or issue."""
+        """Get a field or issue by its id. NotFound if the case does not have it."""
         target = self._targets_by_id.get(target_id) or self._find_entry_target(target_id)
         if target is None:
             raise NotFound(
@@ -228,7 +228,7 @@ class FieldReviewCase(ReviewCase):
         return HighlightedPlace(self._clamp_page_number(page or form.start_page), (), "near")
 
     def choose_first_target_id(self) -> str | None:
-        """Choose the target that is selected on opening; None if there is none.
+        """Choose the field or issue to select on opening; None if there is none.
 
         This is the target with the worst issue that the expert must see; if there is none, the first target.
         """
@@ -249,7 +249,7 @@ class FieldReviewCase(ReviewCase):
         return self.packet.extractions[target.extraction_index].fields.get(target.field_name, NOT_PRESENT_VALUE)
 
     def list_places(self, field_key: str) -> tuple[FieldPlace, ...]:
-        """List the places of a field: that of its value, then those of other values.
+        """List the places of a field's value, then the places of other values.
 
         Empty if no place states another value. NotFound if the case has no such field.
         """
@@ -264,7 +264,7 @@ class FieldReviewCase(ReviewCase):
         return (own_place, *value.places) if value.places else ()
 
     def take_reading(self, draft: Draft, field_key: str, reading: str) -> Draft:
-        """Answer a field with one of its readings, at the place that states it.
+        """Answer a field with one of the values read for it, at its place on the page.
 
         ReviewRefused if the reading does not have the field's format; NotFound if there is no such field.
         """
@@ -279,7 +279,7 @@ class FieldReviewCase(ReviewCase):
         return target_id not in self._targets_by_id
 
     def list_entry_names(self, draft: Draft, base_key: str) -> list[str]:
-        """List the names of a repeated field's entries, deleted ones too.
+        """List the names of a repeated field's entries, including deleted entries.
 
         ``base_key`` is the key of the field or of any of its entries, e.g. ``1.ihcMarkers``.
         """
@@ -305,7 +305,9 @@ class FieldReviewCase(ReviewCase):
         NotFound if there is no such field.
         """
         if not reason.strip():
-            raise ReviewRefused("an entry is deleted with a reason", code="REVIEW-FIELD", remedy="Say why it is wrong.")
+            raise ReviewRefused(
+                "a reason is required to delete an entry", code="REVIEW-FIELD", remedy="Say why the entry is wrong."
+            )
         if self.is_added_entry(field_key):
             return draft.set_field_answer(field_key, None)
         return self.set_field_answer(draft, field_key, {"status": "not_present", "removed": reason.strip()})
@@ -333,7 +335,7 @@ class FieldReviewCase(ReviewCase):
         return draft.set_field_answer(field_key, None if is_unchanged else expert_answer)
 
     def get_current_value(self, draft: Draft, field_key: str) -> FieldAnswer | FieldValue:
-        """Get the expert's answer to a field or, without one, the agent's value. NotFound."""
+        """Get the expert's answer to a field, else the agent's value. NotFound."""
         return draft.fields.get(field_key) or self.get_agent_value(field_key)
 
     @override
@@ -353,7 +355,7 @@ class FieldReviewCase(ReviewCase):
         return ViewingRequirements(page_numbers=tuple(sorted(page_numbers)), issue_ids=tuple(ordered_ids))
 
     def list_unseen_target_ids(self, draft: Draft) -> list[str]:
-        """List the ids of the targets that the expert must still look at, in order."""
+        """List ids of fields and issues that the expert must still look at, in order."""
         unseen_ids = set(self.find_unseen_requirements(draft).issue_ids)
         return [
             target.target_id for target in self.targets if any(issue.issue_id in unseen_ids for issue in target.issues)

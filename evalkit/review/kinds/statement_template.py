@@ -86,7 +86,7 @@ def convert_template_issue(reported_issue: ReportedIssue) -> Issue:
 
 
 def list_undecided_questions(packet: TemplatePacket, template: StatementTemplate) -> list[str]:
-    """List the ``READING_QUESTIONS`` of grave issues that ``template`` leaves open."""
+    """List the questions of serious issues that the template leaves undecided."""
     grave_codes = {issue.code for issue in packet.open_issues if issue.severity is IssueSeverity.BLOCKER}
     return [
         name
@@ -104,7 +104,7 @@ class TemplatePacket(SMEPacket):
 
     @classmethod
     def create(cls, template_case: TemplateCase, bundle: DocumentBundle, *, created_at: str) -> TemplatePacket:
-        """Build the packet about a template and the statement on which it was tried."""
+        """Build the packet about a template and the bank statement it was tested on."""
         return cls(
             case_id=template_case.template_id + TEMPLATE_CASE_SUFFIX,
             decision_rule="statement_template",
@@ -159,7 +159,7 @@ class TemplateReviewCase(ReviewCase):
 
     @cached_property
     def issues_within_caps(self) -> tuple[ReportedIssue, ...]:
-        """Issues to show, worst first, with a maximum per category (ruling 18).
+        """Issues to show, worst first, at most so many per category (ruling 18).
 
         Without the maximum, the expert would read the same fault once for each row.
         """
@@ -200,14 +200,14 @@ class TemplateReviewCase(ReviewCase):
         )
 
     def choose_reading(self, draft: Draft, question_name: str, number: int) -> Draft:
-        """Choose reading 0 or 1 of an open question; return the new draft.
+        """Choose interpretation 0 or 1 of an open question; return the new draft.
 
         ReviewRefused if there is no such question or reading.
         """
         return self.edit_template(draft, choose_reading, question_name, number, opened_template=self.agent_template)
 
     def apply_both_readings(self, question_name: str) -> list[AppliedTemplate]:
-        """Read the statement with both readings of a question."""
+        """Read the statement with both interpretations of a question."""
         return [self._cached_apply_template(reading) for reading in list_readings(self.agent_template, question_name)]
 
     def edit_template(
@@ -240,7 +240,7 @@ class TemplateReviewCase(ReviewCase):
             raise NotFound(
                 f"case {self.packet.case_id!r} has no issue, row, line or sum {target_id!r}",
                 code="TEMPLATE-ROW",
-                remedy="Choose one from the lists on screen.",
+                remedy="Choose an item from the lists on screen.",
             )
         if match["what"] == "row":
             row = statement.transactions[index]
@@ -251,7 +251,7 @@ class TemplateReviewCase(ReviewCase):
         return HighlightedPlace(unread_line.page, _build_page_boxes(unread_line.page, [unread_line.box]), "near")
 
     def choose_first_target_id(self) -> str | None:
-        """Choose the target that is selected on opening: the worst issue, or None."""
+        """Choose the issue to select on opening: the worst issue, or None."""
         return next((reported_issue.issue.issue_id for reported_issue in self.issues_within_caps), None)
 
     def is_issue_id(self, target_id: str) -> bool:
@@ -285,7 +285,7 @@ class TemplateReviewCase(ReviewCase):
         return tuple(describe_template_changes(self.agent_template, self.get_template(draft)))
 
     def describe_unmet_sums(self, draft: Draft) -> str:
-        """Describe which sums do not add up; empty if all do."""
+        """Describe which sums do not add up; empty if all sums add up."""
         return describe_unmet_sums(self.apply_template(draft).reconciliation)
 
     def explain_approval_block(self, draft: Draft) -> str | None:
@@ -419,7 +419,8 @@ class TemplateKind(CaseKind[TemplatePacket, StatementTemplate]):
             )
         if (unmet_sentence := describe_unmet_sums(applied_template.reconciliation)) and not reason:
             raise build_incomplete_review_error(
-                unmet_sentence, "Give a reason for approving the template all the same (unmet_sums), or correct it."
+                unmet_sentence,
+                "Give a reason to approve a template whose sums do not add up (unmet_sums), or correct the template.",
             )
         if not unmet_sentence and reason:
             raise build_incomplete_review_error("unmet_sums was given, but all sums add up", "Leave unmet_sums out.")
@@ -452,7 +453,7 @@ class TemplateKind(CaseKind[TemplatePacket, StatementTemplate]):
         record: GroundTruthRecord | None,
         answers: Sequence[StatementTemplate | None],
     ) -> None:
-        """Write the template's file in the state that follows from the reviews.
+        """Write the template's file as decided by the reviews.
 
         An approved template is written with the status stable; without approval, the draft from the packet is restored. A
         newer version, and a draft that was edited elsewhere, are not overwritten.

@@ -103,7 +103,7 @@ def test_the_shipped_file_is_small_and_has_no_names() -> None:
     [
         (["schema_version"], 2, "schema_version: Input should be 1"),
         (["version"], 3, "version: Input should be a valid string"),
-        (["types"], ["Other"], "types: must be the five"),
+        (["types"], ["Other"], "types: must list the five"),
         (["terms"], [], "terms: Input should be a valid dictionary"),
         (["terms", "MRN 4711"], [0] * 5, "terms.MRN 4711.[key]: String should match pattern"),
         (["terms", "liver"], [0] * 4, "terms.liver: Tuple should have at least 5 items"),
@@ -509,7 +509,7 @@ def _rows(group: str) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("one.jsonl", _rows("the same").encode(), "are all of one group"),
+        ("one.jsonl", _rows("the same").encode(), "all belong to one group"),
         ("number.toml", b"document = 3", "number.toml has no rows"),
         ("Other/a.txt", b"\xff\xfe", "Other/a.txt cannot be read as UTF-8 text"),
     ],

@@ -31,7 +31,10 @@ def test_what_was_seen_is_asked_beside_the_page(login: Callable[..., Screen], sh
         screen.shot(shots, f"seen-{number}-1440")
         assert "in the picture of page 1, not in the printed text. Does the page show it?" in card.inner_text()
         buttons = screen.page.locator(".ek-verdicts button").all_inner_texts()
-        assert [text[:-1].strip() for text in buttons] == ["The page does not show it: strike it", "The page shows it"]
+        assert [text[:-1].strip() for text in buttons] == [
+            "The page does not show it: strike the quote",
+            "The page shows it",
+        ]
         screen.page.keyboard.press("x" if number else "c")
         screen.settle()
     struck = screen.page.locator(".ek-record .ek-line-quote", has_text="Struck")

@@ -82,7 +82,7 @@ class DocumentAiReader:
             raise UsageError(
                 f"{self.processor!r} is not the name of a Document AI processor",
                 code="DOCUMENTAI-PROCESSOR",
-                remedy="Give its full name: projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
+                remedy="Give the processor's full name: projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
             )
         if self.endpoint and not (
             _LOOPBACK_ENDPOINT.fullmatch(self.endpoint) or _HOST_ENDPOINT.fullmatch(self.endpoint)
