@@ -131,15 +131,12 @@ def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[S
     if template.amounts.decimal == " ":
         lines_by_page = [join_cents(lines) for lines in lines_by_page]
     period = find_statement_period(template.dates, template.reconciliation.closing, lines_by_page)
-    parser = _StatementParser(template, period)
-    for page_number, lines in enumerate(lines_by_page, 1):
-        panels = template.find_regions(page_number, len(lines_by_page))
-        placed_lines = split_lines_into_panels(lines, panels)
-        for position, (line, line_in_region) in enumerate(placed_lines):
-            parser.consume_line(
-                line, line_in_region, [lower.line for lower in placed_lines[position + 1 : position + 3]]
-            )
-    return parser.build_statement()
+    statement = _StatementParser(template, period, {}).read_pages(lines_by_page)
+    openings = {printed.account: printed.value for printed in statement.sums if printed.kind == "opening"}
+    # Balances among the amounts are known by the opening balance, which may be printed below them.
+    if any(printed.kind == "opening" and printed.after for printed in statement.sums):
+        return _StatementParser(template, period, openings).read_pages(lines_by_page)
+    return statement
 
 
 @dataclass
@@ -160,9 +157,12 @@ class _OpenTransaction:
 class _StatementParser:
     """Reads lines in order and remembers account, section and the open transaction."""
 
-    def __init__(self, template: StatementTemplate, period: StatementPeriod | None) -> None:
+    def __init__(
+        self, template: StatementTemplate, period: StatementPeriod | None, openings: Mapping[str, Decimal]
+    ) -> None:
         self._template = template
         self._period = period
+        self._openings = dict(openings)
         self._account = ""
         self._section = ""
         self._direction: Direction | None = None
@@ -194,6 +194,16 @@ class _StatementParser:
         self._title_words_by_column = group_pairs(
             (column.name, word) for column in template.columns for word in column.title.casefold().split()
         )
+
+    def read_pages(self, lines_by_page: Sequence[Sequence[TextLine]]) -> ParsedStatement:
+        """Read all lines of all pages."""
+        for page_number, lines in enumerate(lines_by_page, 1):
+            panels = self._template.find_regions(page_number, len(lines_by_page))
+            placed_lines = split_lines_into_panels(lines, panels)
+            for position, (line, line_in_region) in enumerate(placed_lines):
+                lines_below = [lower.line for lower in placed_lines[position + 1 : position + 3]]
+                self.consume_line(line, line_in_region, lines_below)
+        return self.build_statement()
 
     def consume_line(self, line: TextLine, line_in_region: TextLine | None, lines_below: Sequence[TextLine]) -> None:
         """Read one line of a page.
@@ -360,8 +370,11 @@ class _StatementParser:
     def _consume_furniture_line(self, row: TableRow) -> bool:
         # A dated row may have only a balance: "1 May Balance brought forward 1,200.00".
         text = row.description if row.partial_date else row.line.text
-        if (row.partial_date and row.has_money_movement) or not (
-            self._is_balance_line(row)
+        if row.partial_date and row.has_money_movement:
+            return False
+        is_balance = self._is_balance_line(row)
+        if not (
+            is_balance
             or {"debit", "credit"} <= set(row.amounts_by_column)  # totals, whatever their label
             or any(match_at_line_start(pattern, text) for pattern in self._template.rows.furniture)
         ):
@@ -369,7 +382,12 @@ class _StatementParser:
         self._line_above = row.line
         self._add_printed_sums(
             [
-                LabelledAmount(kind, row.line.text, row.amounts_by_column[column_name], row.line.page_box)
+                LabelledAmount(
+                    "carried" if is_balance else kind,
+                    row.line.text,
+                    row.amounts_by_column[column_name],
+                    row.line.page_box,
+                )
                 for column_name, kind in _FURNITURE_SUM_KINDS
                 if column_name in row.amounts_by_column
             ],
@@ -380,11 +398,13 @@ class _StatementParser:
     def _is_balance_line(self, row: TableRow) -> bool:
         """Return True if a line has only a balance and words, whatever they are.
 
-        Without a date the balance must be that of the rows above, or there are none.
+        Without a date, or among the amounts, the balance must be that of the rows above, or there are none.
         """
-        if set(row.amounts_by_column) != {"balance"} or not row.description or row.has_unread_amount:
+        columns = set(row.amounts_by_column)
+        if columns not in ({"balance"}, {"amount"}) or not row.description or row.has_unread_amount:
             return False
-        if row.partial_date is not None or not (self._transactions or self._open_transaction):
+        is_first = not (self._transactions or self._open_transaction)
+        if columns == {"balance"} and (row.partial_date is not None or is_first):
             return True
         last = self._open_transaction
         balance = last.main_row.get_signed_balance() if last and last.main_row else None
@@ -393,7 +413,13 @@ class _StatementParser:
             if balance is None and transaction.balance is not None:
                 balance = transaction.balance + amount
             amount += transaction.amount
-        return row.get_signed_balance() == balance
+        if balance is None and columns == {"amount"} and self._account in self._openings:
+            balance = self._openings[self._account] + amount
+        return self._read_balance(row) == balance
+
+    def _read_balance(self, row: TableRow) -> Decimal:
+        (printed,) = row.amounts_by_column.values()
+        return printed.compute_signed_balance(is_debt_if_unmarked=self._template.amounts.balance == "owed")
 
     def _consume_transaction(self, row: TableRow) -> bool:
         is_list = row.has_no_text and not self._template.rows.date_once
@@ -548,6 +574,8 @@ class _StatementParser:
                 is_part=bool(total and total.part),
             )
         )
+        if kind == "opening":
+            self._openings[self._account] = self._printed_sums[-1].value
 
 
 def _build_leftover(line: TextLine, reason: LeftoverReason) -> LeftoverText:

@@ -642,3 +642,27 @@ Date         Details                          Amount     Balance
         "SHOP A IBAN: XX12 0004 4417 Invoice 7",
         "SALARY IBAN: XX98 0004 4417 Invoice 7",
     ]
+
+
+def test_balances_carried_among_the_amounts_are_no_rows() -> None:
+    first = """Example Bank
+Date         Details          Amount
+02/03/2024   SHOP A           12.00-
+03/03/2024   BLUE ROAD 7
+14/03/2024   SALARY           50.00+
+15/03/2024   GREEN ROAD
+             Zorvik          138.00+
+"""
+    second = """Date         Details          Amount
+             Dorvik          138.00+
+17/03/2024   RENT             30.25-
+18/03/2024   WHITE ROAD
+
+             Opening balance 100.00+
+             Closing balance 107.75+
+"""
+    read = build_draft_template(document(first, second))
+    assert [(row.description, str(row.amount)) for row in read.statement.transactions] == [
+        ("SHOP A BLUE ROAD 7", "-12.00"), ("SALARY GREEN ROAD", "50.00"), ("RENT WHITE ROAD", "-30.25")
+    ]  # fmt: skip
+    assert read.has_all_sums_met
