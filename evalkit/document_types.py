@@ -72,7 +72,7 @@ class _OpenEnumType(EnumType):
 
 
 class DocumentType(StrEnum, metaclass=_OpenEnumType):
-    """The five document types; their definitions are in ``types.toml``."""
+    """The five types. What they mean is data: ``types.toml``."""
 
     CLINICAL_NOTE = "Clinical Note"
     PATHOLOGY_REPORT = "Pathology Report"
