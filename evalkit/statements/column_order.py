@@ -49,8 +49,8 @@ def _name_kind(cell: TextLine) -> Literal["date", "amount", "text", "number"]:
     return "text" if _LETTERS.search(cell.text) else "number"
 
 
-def _find_late_dates(lines_by_page: Sequence[Sequence[TextLine]]) -> tuple[float, float] | None:
-    """Return the horizontal range of dates behind texts or amounts; None if dates come first."""
+def _find_late_dates(lines_by_page: Sequence[Sequence[TextLine]]) -> tuple[float, float, float] | None:
+    """Return where dates behind texts or amounts belong, and their horizontal range; None if dates come first."""
     rows = [line for lines in lines_by_page for line in lines if {"date", "amount"} <= set(map(_name_kind, line.cells))]
     late_dates = list(filter(None, map(_find_late_date, rows)))
     if len(late_dates) < max(_MIN_LATE_ROWS, _MIN_LATE_SHARE * len(rows)):
@@ -59,7 +59,9 @@ def _find_late_dates(lines_by_page: Sequence[Sequence[TextLine]]) -> tuple[float
     column = [cell for cell in late_dates if cell.box[0] < middle < cell.box[2]]
     if len(column) < _MIN_LATE_ROWS:
         return None
-    return min(cell.box[0] for cell in column) - _MARGIN, max(cell.box[2] for cell in column) + _MARGIN
+    # Behind the date that comes first.
+    left = median(row.cells[0].box[2] if _is_date(row.cells[0]) else 0.0 for row in rows if _find_late_date(row))
+    return left, min(cell.box[0] for cell in column) - _MARGIN, max(cell.box[2] for cell in column) + _MARGIN
 
 
 def _find_late_date(row: TextLine) -> TextLine | None:
@@ -78,7 +80,7 @@ def _find_late_date(row: TextLine) -> TextLine | None:
     return None
 
 
-def _move_dates(lines: Sequence[TextLine], x0: float, x1: float) -> Iterator[TextLine]:
+def _move_dates(lines: Sequence[TextLine], left: float, x0: float, x1: float) -> Iterator[TextLine]:
     def is_row(line: TextLine) -> bool:
         return any(_is_date(cell) for cell in line.cells if x0 <= cell.box[0] and cell.box[2] <= x1)
 
@@ -90,7 +92,9 @@ def _move_dates(lines: Sequence[TextLine], x0: float, x1: float) -> Iterator[Tex
         )
 
     def compute_shift(x: float) -> float:
-        return x0 if x0 <= x <= x1 else (x0 - x1 if x < x0 else 0) - _GAP
+        if x < left:
+            return 0.0
+        return x0 - left - _GAP * (left > 0) if x0 <= x <= x1 else (x0 - x1 if x < x0 else 0) - 2 * _GAP
 
     first = next((position for position, line in enumerate(lines) if is_row(line)), len(lines)) - _MAX_TITLE_LINES
     for position, line in enumerate(lines):

@@ -54,3 +54,11 @@ def test_codes_left_of_dates_stay_outside_the_text() -> None:
     )
     read = build_draft_template(document(f"Example Bank\nOpening balance   100.00\n\n{rows}")).statement.transactions
     assert [row.description for row in read] == [row[1] for row in _ROWS]
+
+
+def test_a_date_behind_the_text_stays_behind_the_first() -> None:
+    lines = ("02/03/2024   SHOP A        04/03/2024     12.00", "05/03/2024   SALARY        06/03/2024     50.00",
+             "14/03/2024   SHOP C        16/03/2024      7.50")  # fmt: skip
+    head = "Example Bank\nStatement period 01/03/2024 to 31/03/2024\n\nDate         Name          Posted      Amount\n"
+    rows = build_draft_template(document(head + "\n".join(lines))).statement.transactions
+    assert [row.date for row in rows] == ["2024-03-02", "2024-03-05", "2024-03-14"]
