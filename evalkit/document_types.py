@@ -121,7 +121,7 @@ _Clauses = Annotated[tuple[_Sentence, ...], Field(max_length=30)]
 
 
 class TitledCoding(Coding):
-    """Code of a more specific kind of document, which its title names."""
+    """Code of a narrower type, used for documents with a certain title."""
 
     names: _Clauses
     """The titles, in small letters."""

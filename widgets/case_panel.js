@@ -94,7 +94,7 @@ function render({ model, el: root }) {
     el("p", {}, el("b", { text: "You: " }), `${you}.`),
     el("p", {}, el("b", { text: "The program: " }), `${program}${because ? `, ${because}` : ""}.`),
     el("div", { class: "ek-row" },
-      el("button", { class: "ek-primary", "data-key": "k", onclick: () => send("next") }, "Keep mine", kbd("k")),
+      el("button", { class: "ek-primary", "data-key": "k", onclick: () => send("next") }, "Keep my answer", kbd("k")),
       el("button", { "data-key": "l", onclick: () => send("look_again") }, "Look again", kbd("l"))),
     el("p", { class: "ek-muted", text: "Your answer is saved. It counts as your independent answer, also if you change it now." }));
 

@@ -69,7 +69,7 @@ def render_case(case: ReviewCase) -> dict[str, Any]:
     issues = [] if case.is_blind else packet.issues
     return {
         # The first issue's card asks its question in the place of a headline.
-        "headline": f"{'Audit' if packet.review_reason == 'audit' else 'Second opinion'}: which documents are these?"
+        "headline": f"{'Audit' if packet.review_reason == 'audit' else 'Second opinion'}: {_ask_blindly(packet)}"
         if case.is_blind
         else ""
         if issues
@@ -209,6 +209,13 @@ def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
         }
         for opinion in case.opinions
     ]
+
+
+def _ask_blindly(packet: SMEPacket) -> str:
+    """Build the question of a case in which no doubt may be named."""
+    if packet.total_pages == 1:
+        return "of which type is this page?"
+    return "on which pages does a document begin, and of which type is each?"
 
 
 def format_headline(packet: SMEPacket, issues: Sequence[Issue]) -> str:

@@ -105,7 +105,7 @@ function render({ model, el: root }) {
       }, el("span", { class: "ek-bar-name", text: row.bin }), bar(row.accuracy, row.accuracy_low, row.accuracy_high, row.confidence),
       el("span", { class: "ek-bar-value", text: percent(row.accuracy) }), el("span", { class: "ek-muted ek-bar-count", text: number(row.n) })))))
       : el("p", { class: "ek-muted", text: "No document has a known truth and a stated confidence." }),
-    rows.length ? el("p", { class: "ek-muted", text: "Bar: share that is right, with its 95 % interval. Line: the stated confidence. At the end: documents." }) : null);
+    rows.length ? el("p", { class: "ek-muted", text: "Bar: share that is right, with its 95 % interval. Line: the stated confidence. Number: documents." }) : null);
   const rules = (rows) => el("section", { class: "ek-part-rules" }, el("h3", { text: "What each rule is worth" }),
     rows.length
       ? el("div", { class: "ek-scroll-x ek-rules-frame", role: "region", tabindex: 0, "aria-label": "rules" }, el("table", { class: "ek-rules" },

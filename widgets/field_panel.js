@@ -198,7 +198,7 @@ function render({ model, el: root }) {
           el("span", { class: `ek-status ek-status-${now.status}` }, el("i", { "aria-hidden": "true", text: MARKS[now.status] }),
             now.status === "found" && !isOpen ? "" : ` ${now.words}`))),
       now.is_yours || (item.issues.length && !isOpen) ? el("div", { class: "ek-field-tags" },
-        now.is_yours ? el("span", { class: "ek-yours", text: item.is_added ? "added by you" : `yours; the program: ${item.agent}` }) : null,
+        now.is_yours ? el("span", { class: "ek-yours", text: item.is_added ? "added by you" : `your value; the program's: ${item.agent}` }) : null,
         isOpen ? null : tags(item.issues)) : null,
       isOpen ? el("div", { class: "ek-field-more" },
         el("p", { class: "ek-muted ek-place", text: [model.get("place"), item.confidence && !now.is_yours ? `The program is ${item.confidence}.` : ""].filter(Boolean).join(" ") }),

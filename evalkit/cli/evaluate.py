@@ -350,7 +350,7 @@ def challenge(
     profile: ProfileOption = None,
     classifications: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder with the correct classification {doc_id}.json of each PDF."),
+        typer.Option(metavar="DIR", help="Folder with a file {doc_id}.json for each PDF: its correct classification."),
     ] = None,
     kinds: Annotated[
         str | None,

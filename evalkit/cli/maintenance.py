@@ -55,7 +55,7 @@ def doctor(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Model for every task for which the settings name no model, such as gemini:MODEL.",
+            help="Model, such as gemini:MODEL, for every task that has none in the settings.",
         ),
     ] = None,
     executor: ExecutorOption = None,

@@ -35,7 +35,7 @@ class FileProperties(StrictRecord):
 
 
 def describe_file(file_path: str, pages: Sequence[Page | PageFacts], persons: Sequence[FilePerson]) -> FileProperties:
-    """Describe a file by its path, the facts on its pages, and the pages grouped by person."""
+    """Describe a file by its path, its pages' facts, and the persons on its pages."""
     forms = {_FORM_BY_STATUS.get(page.status, "scan") for page in pages}
     return FileProperties(
         source_folder=get_source_folder(Path(file_path)).name,

@@ -412,7 +412,7 @@ def _find_wrapped_answers(
 
 
 def _has_remarks(json_value: Any, dumped_answer: str, fields: tuple[str, ...]) -> bool:
-    """Return True if words or "false" are beside the answer, or under its unknown keys.
+    """Return True if words or "false" stand beside the answer or in unknown keys.
 
     Beside an empty list they may say that nothing was checked.
     """

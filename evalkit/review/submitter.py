@@ -82,7 +82,7 @@ class ReviewSubmitter:
     clock: Callable[[], datetime]
 
     def load_case(self, case_id: str) -> LoadedCase:
-        """Load packet and document text of a case. NotFound; StoreError if damaged."""
+        """Load a case's packet and text. NotFound if absent; StoreError if damaged."""
         packet = read_packet(self.output_folder, case_id)
         return LoadedCase(packet, compute_packet_digest(packet), read_packet_bundle(self.output_folder, packet))
 

@@ -1,4 +1,4 @@
-"""Bring the dates of a table to its left, whatever the order of its columns on the page."""
+"""Move the dates of a table to its left, whatever the order of its columns."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def _name_kind(cell: TextLine) -> Literal["date", "amount", "text", "number"]:
 
 
 def _find_late_dates(lines_by_page: Sequence[Sequence[TextLine]]) -> tuple[float, float, float] | None:
-    """Return where dates behind texts or amounts belong, and their horizontal range; None if dates come first."""
+    """Find dates behind texts or amounts: their new place and horizontal range.
+
+    None if dates come first."""
     rows = [line for lines in lines_by_page for line in lines if {"date", "amount"} <= set(map(_name_kind, line.cells))]
     late_dates = list(filter(None, map(_find_late_date, rows)))
     if len(late_dates) < max(_MIN_LATE_ROWS, _MIN_LATE_SHARE * len(rows)):
