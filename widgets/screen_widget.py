@@ -25,7 +25,8 @@ class ScreenWidget(anywidget.AnyWidget):
     def __init_subclass__(cls, *, scripts: Sequence[str] = (), styles: Sequence[str] = (), **options: Any) -> None:
         """Read the class's ``scripts``, after ``dom.js``, and its ``styles``.
 
-        Both are stems of files in this folder."""
+        Both are stems of files in this folder.
+        """
         if scripts:
             cls._esm, cls._css = _join_assets("js", "dom", *scripts), _join_assets("css", *styles)
         super().__init_subclass__(**options)

@@ -216,7 +216,7 @@ def _join_pairs(labels: _Numbers, left: _Numbers, right: _Numbers) -> _Numbers:
 def _iterate_similar_pairs(
     hashes_by_document: Sequence[_HashArray], overlap_threshold: float
 ) -> Iterator[tuple[_Numbers, _Numbers]]:
-    """Yield arrays of the left and right documents of all pairs with nearly equal text."""
+    """Yield pairs of documents with nearly equal text: left and right, as arrays."""
     shingle_counts = np.array([len(hashes) for hashes in hashes_by_document], np.int64)
     if not shingle_counts.any():
         return

@@ -52,7 +52,8 @@ def _name_kind(cell: TextLine) -> Literal["date", "amount", "text", "number"]:
 def _find_late_dates(lines_by_page: Sequence[Sequence[TextLine]]) -> tuple[float, float, float] | None:
     """Find dates behind texts or amounts: their new place and horizontal range.
 
-    None if dates come first."""
+    None if dates come first.
+    """
     rows = [line for lines in lines_by_page for line in lines if {"date", "amount"} <= set(map(_name_kind, line.cells))]
     late_dates = list(filter(None, map(_find_late_date, rows)))
     if len(late_dates) < max(_MIN_LATE_ROWS, _MIN_LATE_SHARE * len(rows)):

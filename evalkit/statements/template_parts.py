@@ -96,7 +96,8 @@ def _compute_column_edge(
 def _find_description_span(layout: LayoutSurvey, taken_spans: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Find the left and right edge of the descriptions.
 
-    These are the words right of the dates and outside the taken spans."""
+    These are the words right of the dates and outside the taken spans.
+    """
     row_spans: list[tuple[float, float]] = []
     first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
     for placed_text in layout.date_column.dates_or_amounts:
