@@ -99,7 +99,7 @@ def test_what_is_no_confidence_is_refused(function):
         function([1.2], [True])
     with pytest.raises(ValueError, match="NaN"):
         function([math.nan], [True])
-    with pytest.raises(ValueError, match="one of each"):
+    with pytest.raises(ValueError, match="pass one score, one outcome"):
         function([0.5], [])
 
 

@@ -628,7 +628,7 @@ def test_deleted_entry_leaves_the_truth_with_its_reason(office: Office, open_tab
     office.extracted(pathology_report())
     lee = open_tab()
     case = lee.open_and_claim_case(CASE)
-    with pytest.raises(ReviewRefused, match="with a reason"):
+    with pytest.raises(ReviewRefused, match="a reason is required"):
         case.remove_entry(case.draft, PROGESTERONE, " ")
     with pytest.raises(ReviewRefused, match="only entries"):
         case.remove_entry(case.draft, "1.grade", "wrong")

@@ -246,7 +246,7 @@ def test_a_store_that_lets_two_create_one_object_is_refused(
         for name, value in {**server.environment, "EVALKIT_DATABASE": postgresql.url}.items():
             monkeypatch.setenv(name, value)
         for _ in range(2):
-            with pytest.raises(UsageError, match="lets an existing object be created again") as refused:
+            with pytest.raises(UsageError, match="overwrites existing objects although told not to") as refused:
                 evalkit.run([tmp_path], output=f"gs://{BUCKET}/output")
             assert refused.value.code == "OUTPUT-STORE"
     finally:

@@ -455,7 +455,7 @@ def test_sums_do_not_depend_on_the_order_of_texts() -> None:
         (
             "x.jsonl",
             '{"type": "Other", "text": "a"}\n{"type": "Letter", "text": "b"}',
-            "row 2 has a type that is none of the five",
+            "row 2 has a type that is not one of the five",
         ),
         ("x.jsonl", "{", "x.jsonl cannot be read"),
         ("x.toml", "[[document]]\nid = 3", "x.toml, row 1"),
@@ -539,4 +539,4 @@ def test_weights_that_are_no_json_are_named(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("evalkit.classification.offline.model_weights.files", lambda _: tmp_path)
     with pytest.raises(UsageError, match="cannot be read as JSON") as error:
         load_shipped_weights.__wrapped__()
-    assert "Restore" in error.value.remedy
+    assert "Reinstall" in error.value.remedy
