@@ -22,7 +22,7 @@ _CONTENT_REMOVED = "the content that the page had is missing in the file"
 _MAX_NAMED_WORDS = 3
 
 
-class MisleadingWord(NamedTuple):
+class _MisleadingWord(NamedTuple):
     """A word that a page shows, and the other word that the file's own text has there."""
 
     page_word: str
@@ -56,7 +56,7 @@ def build_damage_issues(pages: Sequence[Page], location: str = "document", **iss
     damaged_pages = [page for page in pages if page.damage]
     if not damaged_pages:
         return []
-    words = list(islice(find_misleading_words(damaged_pages[0]), _MAX_NAMED_WORDS))
+    words = list(islice(_find_misleading_words(damaged_pages[0]), _MAX_NAMED_WORDS))
     numbers = ", ".join(str(page.page_num) for page in damaged_pages[:20]) + (" …" if len(damaged_pages) > 20 else "")
     losses = "; ".join(dict.fromkeys(loss for page in damaged_pages for loss in page.damage))
     return [
@@ -83,7 +83,7 @@ def build_damage_issues(pages: Sequence[Page], location: str = "document", **iss
     ]
 
 
-def find_misleading_words(page: Page) -> Iterator[MisleadingWord]:
+def _find_misleading_words(page: Page) -> Iterator[_MisleadingWord]:
     """Find words that a page's image shows differently from its misleading text.
 
     Words that only one of the two has are left out: OCR loses words and splits them.
@@ -98,7 +98,7 @@ def find_misleading_words(page: Page) -> Iterator[MisleadingWord]:
         if operation == "replace" and last - first == page_last - page_first:
             for text_word, position in zip(text_words[first:last], range(page_first, page_last), strict=True):
                 x0, y0, x1, y1 = (round(number / 10_000, 4) for number in page.words[position][2:])
-                yield MisleadingWord(page_words[position], text_word, (page.page_num, x0, y0, x1, y1))
+                yield _MisleadingWord(page_words[position], text_word, (page.page_num, x0, y0, x1, y1))
 
 
 @cache
