@@ -87,6 +87,13 @@ def check(
         ([ANNA, f"{LETTERHEAD}\nPatient: Anne Delacroix"], [(1, 2)], []),
         ([ANNA, ANNA_BORN_LATER], [(1, 1), (2, 2)], [("V2-PATIENT-SEVERAL", "MAJOR", 2)]),
         ([ANNA, ANNA_BORN_LATER, ANNA], [(1, 3)], [("V2-PATIENT-MIXED", "MAJOR", 2)]),
+        ([ANNA, f"{LETTERHEAD}\nDOB: 08/30/1983"], [(1, 1), (2, 2)], [("V2-PATIENT-SEVERAL", "MAJOR", 2)]),
+        (
+            [f"{LETTERHEAD}\nDOB: 03/14/1951 MRN: 4471920", "Lakeside Clinic\nDOB: 08/30/1983 MRN: LC-99310"],
+            [(1, 2)],
+            [("V2-PATIENT-MIXED", "MAJOR", 2)],
+        ),
+        ([ANNA, f"{LETTERHEAD}\nDOB: 03/14/1957"], [(1, 2)], []),
         ([ANNA, f"{ANNA_BORN_LATER} MRN: 4471920"], [(1, 2)], []),
         ([ANNA, f"{LETTERHEAD}\nPatient: Anna Kowalski DOB: 03/14/1957"], [(1, 2)], []),
         ([ANNA, f"{LETTERHEAD}\nPatient: Delacroix, M."], [(1, 2)], []),

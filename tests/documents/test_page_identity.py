@@ -8,6 +8,7 @@ from documents.drawing import draw_together, first, lines
 
 from evalkit.documents.bundle import WordPosition
 from evalkit.documents.identity.page_identity import find_patient_identifiers
+from evalkit.documents.identity.person_name import PATTERNS
 
 
 def of(text: str) -> dict[str, str]:
@@ -251,6 +252,12 @@ def test_empty_cells_take_no_time() -> None:
         ("Marsh, Helen A  DOB 03/22/1971  54Y F", {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22", "age": "54", "sex": "F"}),
         ("RE: Helen Marsh\nDOB: 22 March 1971", {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22"}),
         ("Last name: Marsh\nFirst name: Helen", {"patient": "MARSH HELEN"}),
+        ("Surname Marsh\tName Helen A\tTitle Mrs", {"patient": "MARSH HELEN"}),
+        ("Sname Marsh\nFname Helen\nd.o.b 22/03/1971", {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22"}),
+        ("Patient's last name: Marsh   First, middle: Helen   Sex: F", {"patient": "MARSH HELEN", "sex": "F"}),
+        ("INSURED'S NAME (Last, First) OTT, UWE\nPATIENT'S NAME (Last, First) MARSH, HELEN", {"patient": "MARSH HELEN"}),
+        ("Subject: [SECURE] MARSH, HELEN / 22 MAR 1971\nDOB: 22 MAR 1971", {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22"}),
+        ("Date born: 22 March 1971\nPerson ID: C207497", {"date_of_birth": "1971-03-22", "mrn": "C207497"}),
         (
             "I saw Mrs. Helen Marsh, a 54-year-old woman born 22 March 1971, today.",
             {"patient": "MARSH HELEN", "sex": "F", "date_of_birth": "1971-03-22"},
@@ -428,3 +435,8 @@ def test_pages_of_nothing_but_labels_take_no_time(text: str) -> None:
     began = time.process_time()
     find_patient_identifiers(page, words)
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(("before", "is_contact"), [("Ph 07 ", True), ("Malta +356 ", True), ("MRN 07 ", False)])
+def test_telephone_prefixes_are_known(before: str, is_contact: bool) -> None:
+    assert (PATTERNS["contact_before_number"].search(before) is not None) is is_contact
