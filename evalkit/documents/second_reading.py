@@ -73,15 +73,16 @@ def read_words_again(
             )
     for group, (second_text, second_confidence) in zip(groups, second_readings, strict=True):
         second_words = _WORD_SEPARATORS.split(_trim(second_text))
+        is_aligned = len(group) in (1, len(second_words))
         if _SEPARATORS.sub("", _trim(second_text)) == "".join(
             _SEPARATORS.sub("", _trim(words[position].text)) for position in group
         ):
             second_words = [words[position].text for position in group]
-        elif len(second_words) != len(group):
+        elif not is_aligned or len(group) == 1:
             second_words = ["".join(second_words) if len(group) == 1 else second_text] * len(group)
         for position, second_word in zip(group, second_words, strict=True):
             checked_words[position], other_reading = _compare_readings(
-                words[position], _trim(second_word), second_confidence, len(group)
+                words[position], _trim(second_word), second_confidence, is_aligned=is_aligned
             )
             if other_reading is not None:
                 doubts[position] = other_reading
@@ -98,7 +99,7 @@ def read_words_again(
 
 
 def _compare_readings(
-    word: OcrWord, second: str, second_confidence: float, group_size: int
+    word: OcrWord, second: str, second_confidence: float, *, is_aligned: bool
 ) -> tuple[OcrWord, str | None]:
     """Return the word to take, and the other reading; None if there is no doubt."""
     first = _trim(word.text)
@@ -107,8 +108,8 @@ def _compare_readings(
     if first == second:
         is_confirmed = word.confidence >= _MIN_CONFIRMED_CONFIDENCE
         return word._replace(confidence=max(word.confidence, _CONFIRMED_CONFIDENCE)) if is_confirmed else word, None
-    is_number = _has_digit(first) and _has_digit(second) and group_size == 1
-    if is_number and word.confidence < _MIN_KEPT_CONFIDENCE:
+    is_number = _has_digit(first) and _has_digit(second)
+    if is_number and is_aligned and word.confidence < _MIN_KEPT_CONFIDENCE:
         return word._replace(text=word.text.translate(_DASHES).replace(first, second)), first
     return word, second
 
