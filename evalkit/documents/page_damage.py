@@ -26,9 +26,9 @@ _CONTENT_REMOVED = "the content that the page had is missing in the file"
 #: The most words of a misleading page that its issue names; more would fill the question and tell nothing new.
 _MAX_NAMED_WORDS = 3
 
-#: No sound JPEG has so many zeros in a row where it has restart markers, and hardly any without them.
+#: Hardly any sound JPEG has so many zeros in a row.
 _ZEROS = bytes(64)
-_SCAN_MARKER, _END_MARKER, _RESTART_MARKER = b"\xff\xda", b"\xff\xd9", b"\xff\xdd"
+_SCAN_MARKER, _END_MARKER, _RESTART_MARKER = b"\xff\xda", b"\xff\xd9", b"\xff\xdd\0\4"
 #: Any data of a JPEG that differ from zeros.
 _OTHER_DATA = bytes(number * number % 251 for number in range(256))
 
@@ -53,23 +53,25 @@ def take_drawing_warnings(page: Any) -> str:
     """
     with suppress(Exception):  # MuPDF's errors share no base; a picture that it cannot read was warned of
         xrefs = [row[0] for row in page.get_images() if "DCTDecode" in page.parent.xref_get_key(row[0], "Filter")[1]]
-        if any(_is_zeroed_jpeg(page.parent.extract_image(xref)["image"]) for xref in xrefs):
+        zeroed_xrefs = (xref for xref in xrefs if _ZEROS in page.parent.xref_stream_raw(xref))
+        if any(_is_jpeg_out_of_step(page.parent.extract_image(xref)["image"]) for xref in zeroed_xrefs):
             return f"{take_warnings()}\njpeg error: zeros"
     return take_warnings()
 
 
-def _is_zeroed_jpeg(jpeg: bytes) -> bool:
-    """Return True if part of a JPEG's data is zeros that its writer did not mean.
+def _is_jpeg_out_of_step(jpeg: bytes) -> bool:
+    """Return True if a JPEG in whose stream are zeros has not the data that its picture takes.
 
     Zeros can mean an even surface. But decoding loses its place in zeros that were something else: then the picture
     takes more data than there are, or is complete before the data end.
     """
-    start = jpeg.find(_SCAN_MARKER)
+    start = 2
+    while jpeg[start + 1] != _SCAN_MARKER[1]:  # IndexError if the head is broken
+        start += 2 + int.from_bytes(jpeg[start + 2 : start + 4])
     end = jpeg.find(_END_MARKER, start)
-    if _ZEROS not in jpeg[start:end]:
-        return False
-    if _RESTART_MARKER in jpeg[:start]:
-        return True
+    if _RESTART_MARKER in jpeg[:start]:  # decoding finds its place again at the next marker, but some are missing
+        markers = re.findall(rb"\xff([\xd0-\xd7])", jpeg[start:end].split(_SCAN_MARKER)[1])
+        return any(marker[0] % 8 != number % 8 for number, marker in enumerate(markers))
     try:
         pixels, pixels_if_longer, pixels_if_changed = (
             zlib.crc32(Image.open(io.BytesIO(content)).tobytes())

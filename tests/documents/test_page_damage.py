@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import random
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -201,14 +203,35 @@ def test_damage_is_written_only_if_there_is_any() -> None:
     assert "damage" not in page(1, "Text").model_dump()
 
 
-@pytest.mark.parametrize("options", [{}, {"optimize": True}, {"progressive": True}, {"restart_marker_rows": 1}], ids=str)
-def test_a_zeroed_jpeg_is_told_and_a_sound_one_is_not(options: dict[str, object], tmp_path: Path) -> None:
-    with Image.open(io.BytesIO(jpeg())) as image, io.BytesIO() as out:
-        image.save(out, "JPEG", **options)
+@pytest.mark.parametrize(
+    ("options", "is_text"),
+    [
+        ({}, False),
+        ({"optimize": True}, False),
+        ({"progressive": True}, False),
+        ({"restart_marker_rows": 1}, False),
+        ({"quality": 95}, False),
+        ({}, True),
+    ],
+    ids=str,
+)
+def test_a_zeroed_jpeg_is_told_and_a_sound_one_is_not(
+    options: dict[str, object], is_text: bool, tmp_path: Path
+) -> None:
+    exif = Image.Exif()
+    exif[0x9286] = bytes(200) + jpeg()  # zeros and a small picture in the head
+    grain = Image.frombytes("L", (400, 400), random.Random(1).randbytes(160_000))
+    with Image.open(io.BytesIO(jpeg())) as print_image, io.BytesIO() as out:
+        image = grain if "quality" in options else print_image
+        image.save(out, "JPEG", exif=exif, **options)
         sound = out.getvalue()
-    start = sound.index(b"\xff\xda") + 400
-    for content, is_damaged in ((sound, False), (sound[:start] + bytes(3000) + sound[start + 3000 :], True)):
-        with pymupdf.open(write_picture(tmp_path / "scan.pdf", content)) as opened:
+    start = sound.rindex(b"\xff\xda") + 100
+    filters = "/DCTDecode"
+    if is_text:
+        sound, filters, start = base64.a85encode(sound) + b"~>", "[/ASCII85Decode /DCTDecode]", start * 5 // 4
+    size = (len(sound) - start) // 3
+    for content, is_damaged in ((sound, False), (sound[:start] + bytes(size) + sound[start + size :], True)):
+        with pymupdf.open(write_picture(tmp_path / "scan.pdf", content, filters)) as opened:
             take_warnings()
             opened[0].get_pixmap(dpi=40)
             assert bool(find_losses(take_drawing_warnings(opened[0]))) is is_damaged
