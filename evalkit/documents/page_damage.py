@@ -69,7 +69,7 @@ def _is_jpeg_out_of_step(jpeg: bytes) -> bool:
     while jpeg[start + 1] != _SCAN_MARKER[1]:  # IndexError if the head is broken
         start += 2 + int.from_bytes(jpeg[start + 2 : start + 4])
     end = jpeg.find(_END_MARKER, start)
-    if _RESTART_MARKER in jpeg[:start]:  # decoding finds its place again at the next marker, but some are missing
+    if _RESTART_MARKER in jpeg[:start]:  # decoding goes on at the next marker: their numbers have a gap
         markers = re.findall(rb"\xff([\xd0-\xd7])", jpeg[start:end].split(_SCAN_MARKER)[1])
         return any(marker[0] % 8 != number % 8 for number, marker in enumerate(markers))
     try:

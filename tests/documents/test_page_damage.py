@@ -229,7 +229,7 @@ def test_a_zeroed_jpeg_is_told_and_a_sound_one_is_not(
     filters = "/DCTDecode"
     if is_text:
         sound, filters, start = base64.a85encode(sound) + b"~>", "[/ASCII85Decode /DCTDecode]", start * 5 // 4
-    size = (len(sound) - start) // 3
+    size = (len(sound) - start) // 4
     for content, is_damaged in ((sound, False), (sound[:start] + bytes(size) + sound[start + size :], True)):
         with pymupdf.open(write_picture(tmp_path / "scan.pdf", content, filters)) as opened:
             take_warnings()
