@@ -198,8 +198,9 @@ def rule_rows(
         for width, label, text in row:
             sheet.draw_box(left, y, width, height, weight=0.5)
             if beside:
-                gap = width * beside
-                put(sheet, left + 4, y + height - 5, label, 8, True, gap - 6)
+                gap = width * beside if label else 4
+                if label:
+                    put(sheet, left + 4, y + height - 5, label, 8, True, gap - 6)
                 put(sheet, left + gap, y + height - 5, text, 9, False, width - gap - 4)
             else:
                 put(sheet, left + 3, y + 8, label, 6, False, width - 6)

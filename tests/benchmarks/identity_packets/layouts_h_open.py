@@ -373,8 +373,8 @@ def begin_visit_banner(sheet: Sheet) -> float:
         ("Next appointment", f"with {setting.clinicians[1]}"),
     ]
     stack(sheet, 410, 48, rows, 150, 9)
-    sheet.draw_line(106, weight=2)
-    return 128
+    sheet.draw_line(114, weight=2)
+    return 136
 
 
 def finish_visit_banner(sheet: Sheet, total: int) -> None:
@@ -414,7 +414,7 @@ def begin_federal(sheet: Sheet) -> float:
     ]
     for at, row in enumerate(rows):
         put(sheet, LEFT, 64 + at * 12, row, 9)
-    return 128
+    return 136
 
 
 def finish_federal(sheet: Sheet, total: int) -> None:

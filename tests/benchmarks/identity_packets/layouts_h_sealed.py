@@ -733,7 +733,7 @@ def begin_family_samples(sheet: Sheet) -> float:
             (100, "", write_fixed(sheet, "r", "S9999999")),
         ],
     ]
-    return rule_rows(sheet, y + 14, rows, height=16, beside=0.04) + 20
+    return rule_rows(sheet, y + 14, rows) + 20
 
 
 def finish_family_samples(sheet: Sheet, total: int) -> None:
