@@ -289,7 +289,9 @@ class LabelSearch:
 
     def _is_before_bare_name(self, position: int) -> bool:
         """Return True if the rest of the cell is only a name, as in "Patient Helen Marsh"."""
-        cell_end = min(end for end in (self._text.find("\t", position), self._find_line_end(position)) if end >= 0)
+        line_end = self._find_line_end(position)
+        ends = self._text.find("\t", position, line_end), self._find_wide_gap(position, line_end)
+        cell_end = min((end for end in ends if end is not None and end >= 0), default=line_end)
         span = self._match_name_at_start(position, cell_end)
         return self._is_whole_name(position, cell_end) or (span is not None and "," in self._text[slice(*span)])
 
@@ -456,6 +458,10 @@ class LabelSearch:
     def _names_patient(self, hit: _LabelHit) -> bool:
         return self._text[hit.start : hit.start + 7].casefold() == "patient"
 
+    def _is_member(self, hit: _LabelHit) -> bool:
+        """Return True if a label names the member of a health plan, who may not be the patient."""
+        return self._text[hit.start : hit.start + 6].casefold() == "member"
+
     def _is_patient_heading(self, hit: _LabelHit) -> bool:
         """Return True if a label heads the patient's data, as "PATIENT DETAILS" does.
 
@@ -618,6 +624,8 @@ class LabelSearch:
         place = self._match_name_at_start(start, end)
         if place and not self._is_in_organisation(end, self._find_line_end(end)):
             value_start, value_end = place
+            if not self._names_patient(hit) and self._is_in_organisation(value_end + 1, end):  # "Client: Marsh Health Centre"
+                return
             if not hit.label.is_about_patient:
                 family = self._name_parts.get("family_name")
                 if family and "\n" not in self._text[family[1] : value_start]:  # "Surname Doe", "Name Jane"
@@ -644,7 +652,7 @@ class LabelSearch:
                 hit.start,
                 value_start,
                 value_end,
-                rank=0 if hit.label.is_about_patient else 1 if is_proven else LAST_RANK,
+                rank=self._is_member(hit) if hit.label.is_about_patient else 1 if is_proven else LAST_RANK,
             )
 
     def _has_known_given_name(self, start: int, end: int) -> bool:
@@ -727,7 +735,7 @@ class LabelSearch:
         if dates is None:
             return
         value_start, value_end = dates
-        self._add_candidate("date_of_birth", hit.start, value_start, value_end, rank=0)
+        self._add_candidate("date_of_birth", hit.start, value_start, value_end, rank=self._is_member(hit))
         if behind := PATTERNS["age_sex_behind_date"].match(self._text, value_end, self._find_line_end(value_end)):
             self._add_candidate("age", behind.start(1), behind.start(1), behind.end(1), rank=1)
             if behind[2]:
