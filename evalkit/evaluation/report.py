@@ -462,7 +462,6 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
     rows = [
         (name, *estimates) for name, estimates in segmentation_metrics.estimate_segmentation_measures(study).items()
     ]
-    moved_pages = pd.DataFrame(segmentation_metrics.rank_documents_by_pages_to_move(study), columns=["doc_id", "pages"])
     return EvaluationSection(
         "segments",
         "Segments and pages",
@@ -474,7 +473,6 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
                 "Measures with 95 % intervals (bootstrap over documents)",
                 pd.DataFrame(rows, columns=["measure", "as given", "neighbours of one type merged"]),
             ),
-            EvaluationTable("Pages that a person must move to correct the segments", moved_pages),
         ),
     )
 
