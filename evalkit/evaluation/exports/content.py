@@ -101,8 +101,6 @@ class ExportContent:
     documents: tuple[ExportDocument, ...]
     problems: list[str]
     """A sentence for each document that is left out or incomplete; a format's writer adds its own."""
-    folder_words: frozenset[str] = frozenset()
-    """Identifying words of file and reviewer names, which are masked in all texts (``PseudonymMap.folder_words``)."""
 
     def iterate_rows(self, documents: Sequence[ExportDocument] | None = None) -> Iterator[GroundTruthRow]:
         """Yield the table's rows for some documents, or for all if None."""
@@ -161,9 +159,7 @@ def collect_content(output_folder: OutputFolder, options: ExportOptions) -> Expo
             replace(export_document, split_part=part_by_doc_id[export_document.truth.record.doc_id])
             for export_document in documents
         ]
-    return ExportContent(
-        options, output_folder, tuple(documents), problems, aliases.folder_words if aliases else frozenset()
-    )
+    return ExportContent(options, output_folder, tuple(documents), problems)
 
 
 def _create_pseudonym_map(
