@@ -26,8 +26,7 @@ def write_dataset_folder(content: ExportContent, target: Path) -> int:
     with replace_export_folder(target, "folder") as folder:
         (folder / "data").mkdir(mode=0o700)
         for name, rows in rows_by_part.items():
-            file_name = f"{name}.parquet"
-            create_parquet(folder / "data" / file_name, list(content.options.column_meanings), rows, file_name)
+            create_parquet(folder / "data" / f"{name}.parquet", list(content.options.column_meanings), rows)
         create_private_file(folder / "README.md", card)
     return sum(map(len, rows_by_part.values()))
 
