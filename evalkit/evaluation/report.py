@@ -207,7 +207,7 @@ def build_report(
         _build_presence_section(study),
         _build_production_section(study),
         _build_verifiers_section(study),
-        _build_calibration_section(study, certificate_settings.max_error_rate),
+        _build_calibration_section(study),
         _build_doubts_section(study),
         _build_experts_section(study),
         _build_cost_section(study),
@@ -675,8 +675,8 @@ def _plot_rules(rule_table: pd.DataFrame) -> list[EvaluationFigure]:
     ]
 
 
-def _build_calibration_section(study: Study, max_error_rate: float) -> EvaluationSection | None:
-    measures, reliability_table, risk_coverage_table = confidence_calibration.measure_confidence_calibration(study)
+def _build_calibration_section(study: Study) -> EvaluationSection | None:
+    measures, reliability_table = confidence_calibration.measure_confidence_calibration(study)
     if reliability_table.empty:
         return None
     return EvaluationSection(
@@ -687,10 +687,7 @@ def _build_calibration_section(study: Study, max_error_rate: float) -> Evaluatio
             EvaluationTable("Calibration", tabulate_measures(measures)),
             EvaluationTable("Reliability", reliability_table, is_folded=True),
         ),
-        (
-            EvaluationFigure("Calibration of the confidence", plots.plot_reliability(reliability_table)),
-            EvaluationFigure("Risk against coverage", plots.plot_risk_coverage(risk_coverage_table, max_error_rate)),
-        ),
+        (EvaluationFigure("Calibration of the confidence", plots.plot_reliability(reliability_table)),),
     )
 
 
