@@ -389,7 +389,7 @@ def test_confidence_is_measured_where_there_is_any() -> None:
         audited(2, right=False, confidence=0.7),
         escalated_document("c", truth=truth(), agent_labels=labels(None)),
     )
-    measures, _, _ = measure_confidence_calibration(made)
+    measures, _ = measure_confidence_calibration(made)
     assert measures["documents with truth and confidence"] == 2
 
 
