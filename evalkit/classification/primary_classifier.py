@@ -96,6 +96,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
     role = "classifier"
     answer_type = ClassificationOutput
     requested_type = ClassificationAnswer
+    measured_field = "document_type"
 
     def __init__(
         self,
