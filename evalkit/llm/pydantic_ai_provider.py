@@ -112,7 +112,9 @@ class PydanticAIProvider:
         try:
             # The clients' timeout applies to each step of a call: a server that sends byte by byte never reaches it.
             async with asyncio.timeout(request.timeout_seconds):
-                outcome = _convert_response(self.name, await self._request_model(request, options), request.measured_field)
+                outcome = _convert_response(
+                    self.name, await self._request_model(request, options), request.measured_field
+                )
         except Exception as error:  # noqa: BLE001 - the libraries pass on any error of their parsers
             outcome = self._explain_refusal(request, options, error) or _translate_error(self.name, error)
         # Raised outside the except block: the library's error, which may quote the prompt, must not become its context.
@@ -257,7 +259,10 @@ def _convert_response(model_name: str, response: ModelResponse, measured_field: 
         )
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
     if measured_field:
-        tokens = [(bytes(token["bytes"] or token["token"].encode()), token["logprob"]) for token in details.get("logprobs", ())]
+        tokens = [
+            (bytes(token["bytes"] or token["token"].encode()), token["logprob"])
+            for token in details.get("logprobs", ())
+        ]
         text = state_probabilities(text, tokens, measured_field)
     return (
         Reply(text, usage, has_finish_reason)
