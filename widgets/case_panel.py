@@ -192,7 +192,7 @@ def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
             "overall": "nobody can tell"
             if opinion.outcome == "undeterminable"
             else opinion.draft.dominant_type or "cannot tell",
-            "can_take": opinion.outcome != "undeterminable" and not case.is_locked,
+            "can_take": opinion.outcome != "undeterminable" and not case.is_completed,
             "notes": opinion.notes,
             "segments": [
                 {
@@ -384,4 +384,6 @@ def build_page_marks(boxes: tuple[PageBox, ...], style: str) -> list[dict[str, A
 
 
 def _format_repair_value(repair_value: Any) -> str:
-    return ", ".join(map(str, repair_value)) if isinstance(repair_value, list | tuple) else str(repair_value)
+    """Join the values; fractional ones are shares of the file, in percent."""
+    values = repair_value if isinstance(repair_value, list | tuple) else [repair_value]
+    return ", ".join(f"{100 * value:.4g}%" if isinstance(value, float) else str(value) for value in values)
