@@ -257,6 +257,14 @@ def test_empty_cells_take_no_time() -> None:
         ("Patient's last name: Marsh   First, middle: Helen   Sex: F", {"patient": "MARSH HELEN", "sex": "F"}),
         ("INSURED'S NAME (Last, First) OTT, UWE\nPATIENT'S NAME (Last, First) MARSH, HELEN", {"patient": "MARSH HELEN"}),
         ("Subject: [SECURE] MARSH, HELEN / 22 MAR 1971\nDOB: 22 MAR 1971", {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22"}),
+        ("Surnames Marsh\tNames Helen A\nDOB 03/22/1971", {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22"}),
+        (
+            "Member name: Uwe Ott\nMember date of birth: 11/02/1968\nPatient: Helen Marsh\nPatient date of birth: 03/22/1971",
+            {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22"},
+        ),
+        ("Client: Birch River Health Centre\nDOB: 03/22/1971", {"date_of_birth": "1971-03-22"}),
+        ("Name of physician: Carlos Iturralde\nDOB: 03/22/1971", {"date_of_birth": "1971-03-22"}),
+        ("MARSH,HELEN A\n56218457 MAR 22 1971 JAN 18 2023", {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22"}),
         ("Date born: 22 March 1971\nPerson ID: C207497", {"date_of_birth": "1971-03-22", "mrn": "C207497"}),
         (
             "I saw Mrs. Helen Marsh, a 54-year-old woman born 22 March 1971, today.",

@@ -624,7 +624,9 @@ class LabelSearch:
         place = self._match_name_at_start(start, end)
         if place and not self._is_in_organisation(end, self._find_line_end(end)):
             value_start, value_end = place
-            if not self._names_patient(hit) and self._is_in_organisation(value_end + 1, end):  # "Client: Marsh Health Centre"
+            if not self._names_patient(hit) and self._is_in_organisation(
+                value_end + 1, end
+            ):  # "Client: Marsh Health Centre"
                 return
             if not hit.label.is_about_patient:
                 family = self._name_parts.get("family_name")
