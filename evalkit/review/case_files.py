@@ -135,13 +135,8 @@ def read_packet_bundle(output_folder: OutputFolder, packet: SMEPacket) -> Docume
 def read_review(output_folder: OutputFolder, case_id: str, revision: int) -> Review:
     """Read one review of a case. NotFound; StoreError if its file is damaged."""
     name = review_file_name(case_id, revision)
-    return _parse_review_file(name, find_case_kind(case_id).review_class, output_folder.read_bytes(name))
-
-
-@cache_document_text(8)
-def _parse_review_file(name: str, review_class: type[Review], raw_bytes: bytes) -> Review:
-    stored = parse_stored_json(name, raw_bytes, max_schema_version=REVIEW_VERSION)
-    return parse_stored_record(review_class, stored, name, "Restore the file from a backup.")
+    stored = output_folder.read_json(name, max_schema_version=REVIEW_VERSION)
+    return parse_stored_record(find_case_kind(case_id).review_class, stored, name, "Restore the file from a backup.")
 
 
 def read_newest_review(output_folder: OutputFolder, case_id: str) -> Review | None:

@@ -6,7 +6,6 @@ from typing import TypeVar
 from pydantic_core import from_json
 
 from evalkit.classification.document_result import SCHEMA_VERSION, DocumentFailure, DocumentResult
-from evalkit.core.document_cache import cache_document_text
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.bundle import DocumentBundle, compact_page_json_in_place
 from evalkit.errors import StoreError
@@ -16,7 +15,6 @@ from evalkit.store import (
     OutputFolder,
     bundle_file_name,
     extraction_file_name,
-    parse_stored_json,
     parse_stored_record,
     result_file_name,
 )
@@ -34,15 +32,9 @@ def read_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | Do
     NotFound if the document was never run; StoreError if the file is damaged.
     """
     name = result_file_name(doc_id)
-    return require_own_id(_parse_result_file(name, output_folder.read_bytes(name)), "doc_id", doc_id, name)
-
-
-@cache_document_text(4)
-def _parse_result_file(name: str, raw_bytes: bytes) -> DocumentResult | DocumentFailure:
-    """Parse the bytes of a result's file; cached, because several checks read the same bytes."""
-    stored = parse_stored_json(name, raw_bytes, max_schema_version=SCHEMA_VERSION)
+    stored = output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
     record_type: type[DocumentResult | DocumentFailure] = DocumentFailure if "error" in stored else DocumentResult
-    return parse_stored_record(record_type, stored, name, _REMEDY)
+    return require_own_id(parse_stored_record(record_type, stored, name, _REMEDY), "doc_id", doc_id, name)
 
 
 def read_extractions(output_folder: OutputFolder, doc_id: str) -> Extractions:

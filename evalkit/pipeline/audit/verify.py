@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -168,16 +168,7 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
     that export cannot be read.
     """
     with open_index(output_folder, read_only=True) as index:
-        # All files of one document together, so that each is parsed once.
-        subjects = sorted(
-            (PurePath(subject).name.partition(".")[0], number, subject)
-            for number, check in enumerate(_FILE_CHECKS)
-            for subject in check.list_subjects(output_folder)
-        )
-        faults = [
-            fault for _, number, subject in subjects for fault in _FILE_CHECKS[number].check(output_folder, subject)
-        ]
-        faults += [fault for find_faults in _FOLDER_CHECKS for fault in find_faults(output_folder, index)]
+        faults = [fault for check in _CHECKS for fault in check(output_folder, index)]
         case_ids_with_head = {head.case_id for head in index.review_heads.list_all()}
         if earlier_export_path is not None:
             faults += _check_against_export(output_folder, index, earlier_export_path)
@@ -239,25 +230,26 @@ def _run_check_as_faults(file_name: str, check: Callable[[], Iterable[IntegrityF
         yield IntegrityFault(file_name, "it contradicts other records of its case", _RESTORE_REMEDY)
 
 
-class _FileCheck(NamedTuple):
-    """Check of all files of one kind."""
+def _check_each(
+    list_subjects: Callable[[OutputFolder], Iterable[str]],
+    name_file: Callable[[str], str],
+    find_faults: Callable[[OutputFolder, str], Iterable[IntegrityFault]],
+    output_folder: OutputFolder,
+    _index: OutputIndex,
+    *,
+    is_locked: bool = False,
+) -> Iterator[IntegrityFault]:
+    """Check all files of one kind, which ``list_subjects`` lists.
 
-    list_subjects: Callable[[OutputFolder], Iterable[str]]
-    """Lists the files, by name, document or case."""
-    name_file: Callable[[str], str]
-    find_faults: Callable[[OutputFolder, str], Iterable[IntegrityFault]]
-    is_locked: bool = False
-    """True if a fault is found again while the case's write lock is held, so that it is none of a half-saved review."""
+    It lists them by name, document or case.
 
-    def check(self, output_folder: OutputFolder, subject: str) -> list[IntegrityFault]:
-        """Check the files of one subject."""
-        check = partial(
-            _run_check_as_faults, self.name_file(subject), partial(self.find_faults, output_folder, subject)
-        )
-        if not any(check()):
-            return []
-        with hold_case_write_lock(output_folder, subject) if self.is_locked else nullcontext():
-            return list(check())
+    ``is_locked``: a fault is found again while the case's write lock is held, so that it is none of a half-saved review.
+    """
+    for subject in list_subjects(output_folder):
+        check = partial(_run_check_as_faults, name_file(subject), partial(find_faults, output_folder, subject))
+        if any(check()):
+            with hold_case_write_lock(output_folder, subject) if is_locked else nullcontext():
+                yield from list(check())
 
 
 # -------------------------------------------------------------------------------------------------- documents
@@ -668,41 +660,42 @@ def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> It
             )
 
 
-_FILE_CHECKS = (
-    _FileCheck(lambda folder: folder.list_json_files(RESULTS_FOLDER), str, _check_document),
-    _FileCheck(
+_CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], ...] = (
+    partial(_check_each, lambda folder: folder.list_json_files(RESULTS_FOLDER), str, _check_document),
+    partial(
+        _check_each,
         lambda folder: folder.list_json_files(EXTRACTIONS_FOLDER),
         str,
         partial(_require_readable, lambda folder, name: read_extractions(folder, PurePath(name).stem)),
     ),
-    _FileCheck(
+    partial(
+        _check_each,
         lambda folder: folder.list_subfolder_names(REVIEWS_FOLDER),
         lambda case_id: f"{REVIEWS_FOLDER}/{case_id}",
         _check_review_chain,
         is_locked=True,
     ),
-    _FileCheck(_list_ids_with_ground_truth, ground_truth_file_name, _check_ground_truth, is_locked=True),
-    _FileCheck(
+    partial(_check_each, _list_ids_with_ground_truth, ground_truth_file_name, _check_ground_truth, is_locked=True),
+    partial(
+        _check_each,
         list_stray_attention_check_files,
         str,
         lambda _, name: (
             IntegrityFault(name, "it belongs to no attention check", "Move the file out of the output folder."),
         ),
     ),
-    _FileCheck(list_case_ids_with_packet, packet_file_name, _check_packet, is_locked=True),
-    _FileCheck(
+    partial(_check_each, list_case_ids_with_packet, packet_file_name, _check_packet, is_locked=True),
+    partial(
+        _check_each,
         lambda _: _READERS,
         str,
         partial(_require_readable, lambda folder, name: _READERS[name](folder)),
     ),
-    _FileCheck(lambda _: (RUNS_FOLDER,), str, _check_runs),
-    _FileCheck(lambda _: (PURGE_RECORDS_FOLDER,), str, _check_purge_records),
-    _FileCheck(lambda _: (EVENTS_FOLDER,), str, _check_event_chain),
-)
-
-_FOLDER_CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], ...] = (
+    partial(_check_each, lambda _: (RUNS_FOLDER,), str, _check_runs),
     _check_no_symlinks,
     _check_permissions,
+    partial(_check_each, lambda _: (PURGE_RECORDS_FOLDER,), str, _check_purge_records),
+    partial(_check_each, lambda _: (EVENTS_FOLDER,), str, _check_event_chain),
     _check_review_heads,
     _check_index_statuses,
     _check_foreign_files,
