@@ -384,4 +384,6 @@ def build_page_marks(boxes: tuple[PageBox, ...], style: str) -> list[dict[str, A
 
 
 def _format_repair_value(repair_value: Any) -> str:
-    return ", ".join(map(str, repair_value)) if isinstance(repair_value, list | tuple) else str(repair_value)
+    """Join the values; fractional ones are shares of the file, in percent."""
+    values = repair_value if isinstance(repair_value, list | tuple) else [repair_value]
+    return ", ".join(f"{100 * value:.4g}%" if isinstance(value, float) else str(value) for value in values)

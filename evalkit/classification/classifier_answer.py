@@ -115,6 +115,7 @@ class PresenceAnswer(_AnswerPart):
     """What it speaks for"""
     presence_level: PresenceLevel
     """As defined above"""
+    document_type_probability: float | None = Field(None, strict=True, allow_inf_nan=False)
     confidence: StrictFiniteFloat
     """0 to 1, earned by the evidence"""
     segment_share: float | None = Field(None, strict=True, allow_inf_nan=False)
@@ -161,7 +162,7 @@ class _RequestedAnswer(ClassificationAnswer):
 _UNASKED_FIELDS = frozenset(
     (
         *("number_of_segments", "document_mixture", "dominant_type_overall", "segment_index", "segment_page_count"),
-        *("dominant_type", "segment_share", "snippet", "anchors_found"),
+        *("dominant_type", "segment_share", "snippet", "anchors_found", "document_type_probability"),
     )
 )
 
@@ -253,7 +254,9 @@ def _complete_presences(segment: SegmentAnswer, bundle: DocumentBundle) -> Itera
         yield TypePresence(
             document_type=presence.document_type,
             presence_level=presence.presence_level,
-            confidence=presence.confidence,
+            confidence=presence.confidence
+            if presence.document_type_probability is None
+            else min(presence.confidence, presence.document_type_probability),
             segment_share=share,
             top_evidence=tuple(_resolve_evidence(evidence, bundle) for evidence in presence.evidence),
         )

@@ -42,7 +42,7 @@ TEXT_FINDING_CODES: dict[Agent, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT",
 
 
 class Finding(DiscreetModel):
-    """One problem that a verifier found in the text.
+    """One problem that a verifier, a check of evalkit, found in the text.
 
     Flat, so that any provider's structured output can carry it. The docstrings of the fields are the schema's descriptions.
     """
@@ -92,7 +92,7 @@ class MergedFindings(Findings):
 
 @dataclass(frozen=True)
 class VerifierQuestion(DocumentQuestion[Findings]):
-    """Question of a verifier to a model about a classification and its document.
+    """Question that a verifier (a check) asks a model about a classification.
 
     It comes from V2, V3 or V4, or from all three.
     """

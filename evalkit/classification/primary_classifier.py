@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
     role = "classifier"
     answer_type = ClassificationOutput
     requested_type = ClassificationAnswer
+    measured_field = "document_type"
 
     def __init__(
         self,
@@ -385,7 +387,7 @@ def _compose_self_evaluation(documents: Sequence[_ScoredDocument]) -> str:
 # ------------------------------------------------------------------------------------------------- evidence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _QuoteCandidate:
     page: Page
     start: int
@@ -397,8 +399,17 @@ class _QuoteCandidate:
 
         A term in a title or label counts half.
         """
-        weight_by_term = {cue.term: cue.weight if cue.zone == "body" else cue.weight / 2 for cue in self.cues}
-        return sum((weight for term, weight in weight_by_term.items() if term not in quoted_terms), start=0.0)
+        return sum((weight for term, weight in self._weight_by_term.items() if term not in quoted_terms), start=0.0)
+
+    @cached_property
+    def _weight_by_term(self) -> dict[str, float]:
+        return {cue.term: cue.weight if cue.zone == "body" else cue.weight / 2 for cue in self.cues}
+
+    @cached_property
+    def is_identifying(self) -> bool:
+        """True if the passage has facts of the patient, or page furniture."""
+        words = self.page.text[slice(*widen_to_whole_words(self.page.text, self.start, self.end))]
+        return has_page_furniture(self.page.text[self.start : self.end]) or has_patient_identifier(words, self.page)
 
     def is_doubtful(self) -> bool:
         """Return True if the sentence reverses the passage, or OCR may have misread it."""
@@ -418,7 +429,7 @@ def _choose_evidence(
     only if there is no other.
     """
     quotes = [quote for page in pages for quote in _find_quote_candidates(page, kind, page.lexicon_reading.cues)]
-    if not quotes:
+    if all(quote.is_identifying for quote in quotes):
         quotes = [quote for page in pages for quote in _find_quote_candidates(page, kind, select_term_cues(page, kind))]
     chosen_quotes: list[_QuoteCandidate] = []
     doubtful_quotes: list[_QuoteCandidate] = []
@@ -428,6 +439,8 @@ def _choose_evidence(
         if best_quote.sum_new_term_weights(quoted_terms) <= min_gain:
             break
         quotes.remove(best_quote)
+        if best_quote.is_identifying:
+            continue
         if best_quote.is_doubtful():
             doubtful_quotes.append(best_quote)
             continue
@@ -468,10 +481,7 @@ def _find_quote_candidates(
             continue
         start, end = _fit_quote_window(text, *passage, passage_cues)
         passage_cues = _select_cues_in_span(passage_cues, (start, end))
-        is_identifying = has_page_furniture(text[start:end]) or has_patient_identifier(
-            text[slice(*widen_to_whole_words(text, start, end))], reading.page
-        )
-        if passage_cues and not is_identifying:
+        if passage_cues:
             yield _QuoteCandidate(reading.page, start, end, tuple(passage_cues))
 
 

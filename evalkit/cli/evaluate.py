@@ -56,7 +56,9 @@ def export(
     ] = "jsonl",
     level: Annotated[
         Literal["document", "segment", "page"],
-        typer.Option(help="Unit of a row: write one row per document, segment or page."),
+        typer.Option(
+            help="What one row of the file is: a document, a segment (successive pages of one document), or a page."
+        ),
     ] = "document",
     silver: Annotated[
         bool, typer.Option("--silver", help="Also export AUTO_ACCEPTED answers, which no expert has seen.")
@@ -223,7 +225,7 @@ def sample(
             metavar="POINTS",
             min=0.1,
             max=50,
-            help="Draw nothing; print how many more audits are needed to estimate the accepted documents' error rate to ± N percentage points.",
+            help="Select no documents; print how many more accepted documents experts must check to know the error rate to ± N percentage points.",
         ),
     ] = None,
     by: Annotated[

@@ -22,7 +22,7 @@ from evalkit.errors import UsageError, choose_disk_remedy
 
 
 def samples(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write the PDFs to.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write the sample PDFs to.")],
     as_json: JsonOption = False,
 ) -> None:
     """Create the demo's PDFs (invented patients).
@@ -132,7 +132,10 @@ _SCHEMA_MODELS = {
 
 def schema(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Kind of file, such as packet; default: list all kinds.")
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="Kind of file, such as packet (a case for experts); default: list all kinds."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -23,15 +23,17 @@ from evalkit.issue import Issue, IssueSeverity
 #: Base64; a word in letters apart; a run of Chinese or Japanese; a word, maybe with marks inside that leave no ink;
 #: punctuation or a line break. Hyphens and underscores within words are left out.
 _TOKEN = re.compile(
-    r"(?P<base64>(?<![\w+/])[A-Za-z0-9+/]{32,}={0,2})|(?P<spaced>\b(?:[^\W\d_][ .*_-]{1,3}){5,}[^\W\d_]\b)"
+    r"(?P<base64>(?<![\w+/])[A-Za-z0-9+/]{32,}={0,2})|(?P<spaced>\bA\.? ?I\b|\b(?:[^\W\d_][ .*_-]{1,3}){5,}[^\W\d_]\b)"
     r"|(?P<cjk>[\u3040-\u30ff\u4e00-\u9fff]+)"
-    r"|(?P<word>[^\W_\u3040-\u30ff\u4e00-\u9fff]+(?:['’\xad\u200b-\u200f\u2060-\u2064\ufeff]+[^\W_]+)*)"
+    r"|(?P<word>[^\W_\u3040-\u30ff\u4e00-\u9fff]+(?:(?:['’\xad\u200b-\u200f\u2060-\u2064\ufeff]+|(?<=[^\W\d])-\n)[^\W_]+)*)"
     r"|(?P<end>[.!?;\n。！？])|(?P<pause>[:,–—：、，]|(?<!\w)-|-(?!\w))|(?P<bracket>[^\w\s-])"
 )
 #: Symbols of classes that are not in the table, and what patterns may say instead of a class.
 _STOPS = {"end": "\n", "pause": ",", "bracket": "("}
 _WORD, _NUMBER = ".", "0"
 _PATTERN_PARTS = {**_STOPS, "word": re.escape(_WORD), "number": _NUMBER, "stop": "[\n,(]", "near": "[^\n]"}
+#: Short forms of articles and verbs, joined to a word by an apostrophe.
+_SHORT_FORM = re.compile(r"^(?:[dl]|qu|dell|all)['’]|['’](?:re|ll|ve)$")
 #: Letters of other alphabets, and digits within words, that look like Latin letters.
 _LOOK_ALIKE_LETTERS = str.maketrans("авеёкмнорстухіјѕԁԛԝαεικνορτυχ", "abeekmhopctyxijsdqwaeiknoptux")
 _LOOK_ALIKE_DIGITS = str.maketrans("0134578", "oieastb")
@@ -165,7 +167,8 @@ def _normalise_word(word: str) -> str:
     """
     if word.isascii() and word.isalnum():
         return word.lower()
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", word).casefold())).translate(_LOOK_ALIKE_LETTERS)
+    word = _SHORT_FORM.sub("", unicodedata.normalize("NFKD", word).casefold())
+    return "".join(filter(str.isalnum, word)).translate(_LOOK_ALIKE_LETTERS)
 
 
 @cache

@@ -424,13 +424,13 @@ class RapidOcr:
         lines = zip(ocr_output.txts, ocr_output.scores, ocr_output.boxes, word_results, strict=True)
         return [word for line_number, line in enumerate(lines) for word in _build_line_words(line_number, *line)]
 
-    def read_cut_outs(self, cut_outs: Sequence[Image.Image]) -> list[str]:
+    def read_cut_outs(self, cut_outs: Sequence[Image.Image]) -> list[tuple[str, float]]:
         """Read cut-outs of words with RapidOCR; see ``SecondReader``."""
         try:
             rec_output = _load_rapidocr().recognize_txt([np.asarray(image.convert("RGB")) for image in cut_outs])
         except Exception:  # noqa: BLE001 - RapidOCR's errors share no base, and may quote the document: not chained
             raise _build_engine_failed_error("rapidocr") from None
-        return list(rec_output.txts)
+        return list(zip(rec_output.txts, map(float, rec_output.scores), strict=True))
 
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> None:
         """Return None, because RapidOCR cannot detect the rotation of a picture."""

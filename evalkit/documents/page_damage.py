@@ -3,12 +3,17 @@
 MuPDF shows what is left of a broken page and warns. ``page_damage.toml`` lists the warnings that show a loss.
 """
 
+import io
 import re
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
+
+from PIL import Image
 
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Page
@@ -20,6 +25,12 @@ MISLEADING_FONT = "its text has other letters or digits than it shows, so the pa
 _CONTENT_REMOVED = "the content that the page had is missing in the file"
 #: The most words of a misleading page that its issue names; more would fill the question and tell nothing new.
 _MAX_NAMED_WORDS = 3
+
+#: Hardly any sound JPEG has so many zeros in a row.
+_ZEROS = bytes(64)
+_SCAN_MARKER, _END_MARKER, _RESTART_MARKER = b"\xff\xda", b"\xff\xd9", b"\xff\xdd\0\4"
+#: Any data of a JPEG that differ from zeros.
+_OTHER_DATA = bytes(number * number % 251 for number in range(256))
 
 
 class _MisleadingWord(NamedTuple):
@@ -33,6 +44,46 @@ class _MisleadingWord(NamedTuple):
 def take_warnings() -> str:
     """Return and clear MuPDF's warnings since the last call, one per line."""
     return str(load_pymupdf().TOOLS.mupdf_warnings())
+
+
+def take_drawing_warnings(page: Any) -> str:
+    """Return and clear MuPDF's warnings, with one of its kind for zeroed JPEGs of the page.
+
+    MuPDF draws what is left of those without a warning. ``page`` is a ``pymupdf.Page`` that was drawn.
+    """
+    with suppress(Exception):  # MuPDF's errors share no base; a picture that it cannot read was warned of
+        xrefs = [row[0] for row in page.get_images() if "DCTDecode" in page.parent.xref_get_key(row[0], "Filter")[1]]
+        zeroed_xrefs = (xref for xref in xrefs if _ZEROS in page.parent.xref_stream_raw(xref))
+        if any(_is_jpeg_out_of_step(page.parent.extract_image(xref)["image"]) for xref in zeroed_xrefs):
+            return f"{take_warnings()}\njpeg error: zeros"
+    return take_warnings()
+
+
+def _is_jpeg_out_of_step(jpeg: bytes) -> bool:
+    """Return True if a JPEG in whose stream are zeros has not the data that its picture takes.
+
+    Zeros can mean an even surface. But decoding loses its place in zeros that were something else: then the picture
+    takes more data than there are, or is complete before the data end.
+    """
+    start = 2
+    while jpeg[start + 1] != _SCAN_MARKER[1]:  # IndexError if the head is broken
+        start += 2 + int.from_bytes(jpeg[start + 2 : start + 4])
+    end = jpeg.find(_END_MARKER, start)
+    if _RESTART_MARKER in jpeg[:start]:  # decoding goes on at the next marker: their numbers have a gap
+        markers = re.findall(rb"\xff([\xd0-\xd7])", jpeg[start:end].split(_SCAN_MARKER)[1])
+        return any(marker[0] % 8 != number % 8 for number, marker in enumerate(markers))
+    try:
+        pixels, pixels_if_longer, pixels_if_changed = (
+            zlib.crc32(Image.open(io.BytesIO(content)).tobytes())
+            for content in (
+                jpeg,
+                jpeg[:end] + _OTHER_DATA + jpeg[end:],
+                jpeg[: end - len(_OTHER_DATA)] + _OTHER_DATA + jpeg[end:],
+            )
+        )
+    except (OSError, SyntaxError, ValueError):
+        return True
+    return pixels_if_changed == pixels or pixels_if_longer != pixels
 
 
 def find_losses(warnings: str) -> tuple[str, ...]:

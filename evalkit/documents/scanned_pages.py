@@ -30,7 +30,7 @@ from evalkit.documents.mupdf import OpenedPdf
 from evalkit.documents.ocr import OCR_DPI, OcrEngine, OcrPageResult, find_second_reader, recognise_page_image
 from evalkit.documents.page_builder import build_page
 from evalkit.documents.page_content import PageContent, PageLine, PageToken, split_at_wide_gaps
-from evalkit.documents.page_damage import find_losses, take_warnings
+from evalkit.documents.page_damage import find_losses, take_drawing_warnings, take_warnings
 from evalkit.documents.quality import OcrWord, PageQuality
 from evalkit.documents.render import MAX_RENDER_PIXELS, render_opened_page
 from evalkit.documents.second_reading import SecondReader
@@ -201,15 +201,15 @@ class FileOcr:
         Damage that MuPDF reports is noted.
         """
         take_warnings()  # about earlier pages
-        page_rect = self._opened_pdf.document.load_page(page_num - 1).rect
+        page = self._opened_pdf.document.load_page(page_num - 1)
         if fax_resolution := self._measure_fax_resolution(page_num):
             x_dpi, y_dpi = fax_resolution
             fax = render_opened_page(self._opened_pdf, self._path, page_num, x_dpi, y_stretch=y_dpi / x_dpi)
             image = restore_fax(fax.convert("L"), x_dpi, y_dpi)
         else:
             image = render_opened_page(self._opened_pdf, self._path, page_num, OCR_DPI)
-        self._warnings_by_page[page_num] = take_warnings()
-        return image, page_rect
+        self._warnings_by_page[page_num] = take_drawing_warnings(page)
+        return image, page.rect
 
     def _measure_fax_resolution(self, page_num: int) -> tuple[float, float] | None:
         """Return the dpi across and down of a page that is one picture of a fax.

@@ -9,7 +9,9 @@ import html
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, NoReturn
 
 
@@ -23,6 +25,26 @@ class NormalisedAnswer(NamedTuple):
 
 class AnswerTextError(ValueError):
     """Error for a text without exactly one JSON value; it quotes no text."""
+
+
+def state_probabilities(text: str, tokens: Sequence[tuple[bytes, float]], field: str) -> str:
+    """State the probability of a field's values behind them, in ``{field}_probability``.
+
+    ``tokens``: those of the text, each with the logarithm of its probability; unchanged if they are of another text.
+
+    >>> state_probabilities('{"type": "A"}', [(b'{"type": "', 0.0), (b'A"', -0.693), (b"}", 0.0)], "type")
+    '{"type": "A", "type_probability": 0.5001}'
+    """
+    written, ends = text.encode(), list(accumulate(len(token) for token, _ in tokens))
+    if b"".join(token for token, _ in tokens) != written:
+        return text
+
+    def add_probability(match: re.Match[bytes]) -> bytes:
+        own_tokens = tokens[bisect_right(ends, match.start(1)) : bisect_left(ends, match.end(1)) + 1]
+        probability = math.exp(min(0.0, math.fsum(logarithm for _, logarithm in own_tokens)))
+        return match[0] + f', "{field}_probability": {probability:.4f}'.encode()
+
+    return re.sub(rf'"{field}"\s*:\s*"([^"\\]+)"'.encode(), add_probability, written).decode()
 
 
 _THOUGHTS_PATTERN = re.compile(r"(?is)\A\s*<(think|thinking|thought|reasoning)>.*?</\1>")

@@ -427,6 +427,7 @@ class PendingQuestion(Generic[AnswerT]):
             self.question.temperature,
             self.max_output_tokens,
             self.question.system_instruction,
+            self.question.measured_field,
         )
 
     def prepare_next_call(self, error: ModelCallError, usage: Usage) -> None:

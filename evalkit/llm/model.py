@@ -39,6 +39,8 @@ class Question(ABC, Generic[AnswerT]):
     """PNG pictures that belong to the prompt, in their order."""
     temperature: float = 0.0
     """Randomness of the model's answer; 0: as little as possible."""
+    measured_field: str = ""
+    """The text field of the answer whose values' probabilities are asked for; empty: none."""
     time_limit_seconds: float | None = None
     """Seconds for the answer, all usable by one call. None: the model's limit, of which a call may use half."""
 
@@ -194,6 +196,8 @@ class Request:
     """Output limit that replaces the model family's: an answer did not fit into that; None: the family's."""
     system_instruction: str = ""
     """Rules that stand above the prompt; empty: none."""
+    measured_field: str = ""
+    """The text field whose values the reply states with their probabilities; empty: none."""
 
 
 @dataclass(frozen=True)

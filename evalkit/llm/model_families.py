@@ -76,6 +76,7 @@ class ModelFacts(StrictRecord):
     context: Fact[int] | None = None
     output: Fact[int] | None = None
     answers: Fact[tuple[AnswerMode, ...]] | None = None
+    logprobs: Fact[bool] | None = None
     caching: Fact[int] | None = None
     batch: Fact[bool] | None = None
     safety: Fact[tuple[str, ...]] | None = None

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from evalkit.core.install_hint import format_install_hint
 from evalkit.core.remote_services import mute_loggers
 from evalkit.errors import UsageError
+from evalkit.llm.answer_text import state_probabilities
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
 from evalkit.llm.model_families import ModelFacts, load_model_family_table
 from evalkit.llm.provider_family import (
@@ -31,7 +32,7 @@ from evalkit.llm.request_options import RequestFitter, RequestOptions, build_pro
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models.anthropic import AnthropicModel
-    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
     from pydantic_ai.settings import ThinkingLevel
 
     ConnectedModel: TypeAlias = OpenAIChatModel | AnthropicModel
@@ -111,7 +112,9 @@ class PydanticAIProvider:
         try:
             # The clients' timeout applies to each step of a call: a server that sends byte by byte never reaches it.
             async with asyncio.timeout(request.timeout_seconds):
-                outcome = _convert_response(self.name, await self._request_model(request, options))
+                outcome = _convert_response(
+                    self.name, await self._request_model(request, options), request.measured_field
+                )
         except Exception as error:  # noqa: BLE001 - the libraries pass on any error of their parsers
             outcome = self._explain_refusal(request, options, error) or _translate_error(self.name, error)
         # Raised outside the except block: the library's error, which may quote the prompt, must not become its context.
@@ -160,6 +163,8 @@ class PydanticAIProvider:
             settings["temperature"] = request.temperature
         if options.has_thinking and self._facts.thinking:
             settings["thinking"] = cast("ThinkingLevel", self._facts.thinking.value)
+        if options.has_probabilities and request.measured_field:
+            cast("OpenAIChatModelSettings", settings)["openai_logprobs"] = True
         if output_limit := self._facts.limit_output_tokens(request.max_output_tokens):
             settings["max_tokens"] = output_limit
         has_system_part = request.system_instruction and options.has_system_instruction
@@ -234,7 +239,7 @@ def _translate_error(model_name: str, error: Exception) -> ModelCallError:
     return create_call_error(model_name, "LLM-MALFORMED", note=type(error).__name__)
 
 
-def _convert_response(model_name: str, response: ModelResponse) -> Reply | ModelCallError:
+def _convert_response(model_name: str, response: ModelResponse, measured_field: str) -> Reply | ModelCallError:
     from pydantic_ai.messages import TextPart
 
     token_counts = response.usage
@@ -246,14 +251,19 @@ def _convert_response(model_name: str, response: ModelResponse) -> Reply | Model
         thought_tokens=token_counts.output_reasoning_tokens,
     )
     # The library takes a missing reason of OpenAI's protocol for "stop"; only the details tell the difference.
-    has_finish_reason = response.finish_reason == "content_filter" or "finish_reason" in (
-        response.provider_details or {}
-    )
+    details = response.provider_details or {}
+    has_finish_reason = response.finish_reason == "content_filter" or "finish_reason" in details
     if has_finish_reason and response.finish_reason != "stop":
         return create_call_error(
             model_name, _CODE_BY_FINISH_REASON.get(response.finish_reason or "", "LLM-UNKNOWN"), usage=usage
         )
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+    if measured_field:
+        tokens = [
+            (bytes(token["bytes"] or token["token"].encode()), token["logprob"])
+            for token in details.get("logprobs", ())
+        ]
+        text = state_probabilities(text, tokens, measured_field)
     return (
         Reply(text, usage, has_finish_reason)
         if text.strip()

@@ -40,6 +40,7 @@ class RequestOptions(NamedTuple):
     has_temperature: bool
     has_thinking: bool
     has_system_instruction: bool
+    has_probabilities: bool
 
     @property
     def answer_mode(self) -> AnswerMode:
@@ -60,6 +61,7 @@ class RequestOptions(NamedTuple):
                 self.has_system_instruction,
                 {"has_system_instruction": False},
             ),
+            ("token probabilities", "log_?probs", self.has_probabilities, {"has_probabilities": False}),
             ("schema", _SCHEMA_WORDS, len(self.answer_modes) > 1, {"answer_modes": self.answer_modes[1:]}),
         )
         return next(
@@ -85,6 +87,7 @@ class RequestFitter:
             facts.temperature is not None and facts.temperature.value,
             facts.thinking is not None,
             facts.system is None or facts.system.value,
+            facts.logprobs is not None and facts.logprobs.value,
         )
 
     def require_readable(self, request: Request) -> None:

@@ -366,7 +366,7 @@ class ReviewCase(ABC):
 
 
 class CaseKind(Protocol[PacketT, AnswerT_contra]):
-    """Interface of a kind of case: its packet, draft, review and ground truth.
+    """Interface of a kind of case: its file, draft, review and ground truth.
 
     The answer type ``AnswerT_contra`` is the type of ``Review.before`` (the agent's answer) and ``Review.after`` (the
     expert's).

@@ -94,7 +94,7 @@ _CASE_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]+(\.[a-z_]+)*")
 
 
 def read_packet(output_folder: OutputFolder, case_id: str) -> SMEPacket:
-    """Read the packet of a case.
+    """Read the file that holds a case for experts (its packet).
 
     NotFound if no case has this id; StoreError if the packet's file is damaged.
     """
@@ -124,7 +124,7 @@ def _parse_packet_file(name: str, raw_bytes: bytes) -> SMEPacket:
 
 
 def read_packet_bundle(output_folder: OutputFolder, packet: SMEPacket) -> DocumentBundle:
-    """Read the text of the document whose pages a packet shows.
+    """Read the text of the document whose pages a case shows.
 
     NotFound if the document's file is gone; StoreError if it is damaged.
     """
@@ -159,7 +159,7 @@ def read_numbered_reviews(output_folder: OutputFolder, case_id: str) -> list[tup
 
 
 class SMEPacketGenerator:
-    """Builder of packets for the three kinds of case (name of specification 000)."""
+    """Builder of case files (packets) of all three kinds; named by specification 000."""
 
     packet = staticmethod(ClassificationPacket.create)
     fields_packet = staticmethod(ExtractionPacket.create)
@@ -169,7 +169,7 @@ class SMEPacketGenerator:
 def build_case_index_row(
     packet: SMEPacket, status: ReviewStatus, excluded_reviewers: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Build a case's index row from its packet.
+    """Build a case's index row from its packet, the file that holds the case.
 
     The counts by severity and the agents are those of the open issues. ``excluded_reviewers`` must not answer the case.
     """

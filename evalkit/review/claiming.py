@@ -92,7 +92,7 @@ def recompute_and_save_case_status(
 
 
 def try_write_packet_status(output_folder: OutputFolder, case_id: str, status: ReviewStatus) -> None:
-    """Write a case's status into its packet; ignore errors. The caller holds the lock."""
+    """Write a case's status into its file; ignore errors. The caller holds the lock."""
     # The status in the packet is only a copy: a damaged packet or a full disk is reported when a review is saved.
     with suppress(StoreError):
         write_packet_status(output_folder, case_id, status)

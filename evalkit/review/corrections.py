@@ -105,7 +105,7 @@ def repair_validated_classification(
         raise ReviewRefused(
             "the agent gave no usable classification, so there is nothing to validate",
             code="REVIEW-NOTHING-TO-VALIDATE",
-            remedy="Pass corrected_dominant_type or corrected_segments, or undeterminable with a reason.",
+            remedy="Give corrected_dominant_type or corrected_segments, or undeterminable='the reason'.",
         )
     repaired, repairs = AutoFixEngine().apply(classification, issues)
     _require_valid_parts(repaired, bundle, vouched_parts)

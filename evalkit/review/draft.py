@@ -122,7 +122,7 @@ class Draft(StrictRecord):
     @model_validator(mode="after")
     def _require_page_coverage_and_known_places(self) -> Self:
         if not self.segments:
-            raise ValueError("a draft needs at least one segment")
+            raise ValueError("an answer needs at least one segment (a range of pages)")
         if not is_gapless(self.segments, self.total_pages):
             raise ValueError("segments must cover pages 1, 2, … in order, without gap or overlap")
         if not {*self.segment_notes, *(flag.start_page for flag in self.flags)} <= self._types_by_start.keys():
@@ -392,7 +392,7 @@ class Draft(StrictRecord):
         return self._replace_fields(notes=text)
 
     def rebase_onto(self, new_draft: Draft) -> Draft:
-        """Transfer the expert's work to the first draft of the case's new packet.
+        """Transfer the expert's work to the first draft of the case's new version.
 
         The segments, types, shares and template that the expert set are kept; everything else comes from the new packet.
         Verdicts and what was seen are dropped, because an issue_id may now stand for another issue. Notes on issues or on

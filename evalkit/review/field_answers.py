@@ -265,7 +265,8 @@ def resolve_field_key(case_id: str, forms: Sequence[ExtractedFields], field_key_
             f"Use a key instead of the name: {' or '.join(matching_keys)}.",
         )
     raise _build_invalid_field_error(
-        f"case {case_id!r} has no field {field_key_or_name!r}", "The case's fields are listed in packet.extractions."
+        f"case {case_id!r} has no field {field_key_or_name!r}",
+        "SMEReviewHelper.load_packet(case_id).extractions lists the case's fields.",
     )
 
 

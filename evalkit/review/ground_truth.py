@@ -78,7 +78,7 @@ _REVIEW_FILE_PATTERN = re.compile(r"(\d{4,})\.json")
 
 
 class IssueVerdict(StrictRecord):
-    """An expert's verdict on one issue of a packet."""
+    """An expert's verdict on one issue of a case."""
 
     issue_id: str
     """Id of the issue in the packet."""

@@ -111,7 +111,7 @@ def get_issue_id(issue: Issue | str) -> str:
 def build_issue_context(
     packet: SMEPacket, issue_id: Issue | str, bundle: DocumentBundle, locator: QuoteLocator | None = None
 ) -> IssueContext:
-    """Build the context of one issue of a packet.
+    """Build the context of one issue of a case.
 
     ``locator`` may be shared between calls, to search the same ``bundle`` faster. NotFound if the packet has no issue with
     this id.
@@ -124,7 +124,7 @@ def build_issue_context(
             if _ISSUE_ID_PATTERN.fullmatch(str(issue_id))
             else f"case {packet.case_id!r} has no such issue, and this is no issue_id",
             code="ISSUE-NOT-FOUND",
-            remedy="The case's issues are listed in packet.issues.",
+            remedy="SMEReviewHelper.load_packet(case_id).issues lists the case's issues.",
         )
     segment = _find_segment(issue, packet.segments)
     evidence = tuple(_collect_evidence(issue, packet.segments if segment is None else (segment,)))

@@ -138,7 +138,7 @@ class CaseOpinions:
 
     @cached_property
     def further_packet_by_case_id(self) -> dict[str, SMEPacket]:
-        """Packets, by case_id, of the second opinion and adjudication that are required."""
+        """Required second opinions and adjudications, as cases by case_id."""
         requesting_review, second_review = self.review_requesting_second_opinion, self._second_review
         packets = {}
         if requesting_review:
@@ -437,7 +437,7 @@ def list_index_rows(
 
 
 def write_derived_files_and_get_case_ids(output_folder: OutputFolder, opinions: CaseOpinions) -> frozenset[str]:
-    """Rebuild ground truth, follow-up packets and packet statuses from the reviews.
+    """Rebuild ground truth, follow-up cases and the cases' statuses from the reviews.
 
     Return the ids of the cases that have a packet afterwards. The caller holds the write lock.
     """

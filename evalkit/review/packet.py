@@ -49,7 +49,7 @@ _LINE_WIDTH = 70
 
 
 class IssueSummary(StrictRecord):
-    """One line in a packet's list of open issues."""
+    """One line in a case's list of open issues."""
 
     severity: IssueSeverity
     """BLOCKER, MAJOR or MINOR."""
@@ -139,7 +139,7 @@ class SMEPacket(StrictRecord):
         return self.review_plan.asked if self.review_plan and not self.review_plan.is_shown_whole else ()
 
     def with_asked_questions(self) -> Self:
-        """Return the packet with a question for each asked part that has no issue."""
+        """Return the case with a question for each asked part that has no issue."""
         return self
 
     @property
@@ -195,7 +195,7 @@ class SMEPacket(StrictRecord):
 def build_packet_fields(
     bundle: DocumentBundle, issues: Iterable[Issue], classification: ClassificationOutput | None = None
 ) -> dict[str, Any]:
-    """Build the packet fields that all kinds share, for a new escalated case."""
+    """Build the fields that all kinds of case share, for a newly escalated case."""
     sorted_issues = sort_by_severity(sorted(issues, key=lambda issue: issue.status != "open"))
     open_issues = [issue for issue in sorted_issues if issue.status == "open"]
     return {
@@ -255,12 +255,12 @@ def _wrap_labelled_text(label: str, text: str) -> str:
 
 
 def serialise_packet(packet: SMEPacket) -> dict[str, Any]:
-    """Convert a packet to the JSON object of its file."""
+    """Convert a case to the JSON object of its file."""
     return packet.model_dump(mode="json")
 
 
 def compute_packet_digest(packet: SMEPacket) -> str:
-    """Compute the SHA-256 (hex) of a packet's canonical JSON without its status."""
+    """Compute the SHA-256 (hex) of a case file's canonical JSON without its status."""
     return hash_canonical_json(omit_keys(serialise_packet(packet), "review_status"))
 
 
@@ -275,7 +275,7 @@ def get_base_case_id(case_id: str) -> str:
 
 
 def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> bool:
-    """Return True if an expert has begun to work on the packet, so it must not change.
+    """Return True if an expert has begun to work on the case, so it must not change.
 
     No run may rewrite such a packet. This is so if a review was submitted, or if a claim is live at ``now`` (ISO 8601, UTC, to the second).
     """
@@ -286,7 +286,7 @@ def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: s
 
 
 def write_packet_status(output_folder: OutputFolder, case_id: str, status: ReviewStatus) -> None:
-    """Change only ``review_status`` in the packet's file, if it differs."""
+    """Change only ``review_status`` in the case's file, if it differs."""
     name = packet_file_name(case_id)
     stored = output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
     if stored["review_status"] != status:

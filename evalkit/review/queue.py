@@ -221,7 +221,7 @@ def list_pending_cases_worst_first(index: OutputIndex) -> list[dict[str, Any]]:
 
 
 def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
-    """List the case_ids of all packets in the output folder, sorted."""
+    """List the case_ids of all cases in the output folder, sorted."""
     return sorted(list_ids_in_file_names(output_folder, PACKETS_FOLDER, PREFIX_BY_FOLDER[PACKETS_FOLDER]))
 
 

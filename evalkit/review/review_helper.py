@@ -99,7 +99,7 @@ class SMEReviewHelper:
         return build_frame(list_pending_cases_worst_first(self._index), dtypes, output=self._output_folder.root)
 
     def load_packet(self, case_id: str) -> SMEPacket:
-        """Load the packet of a case, and record reviewer and time in the view log.
+        """Load a case as its packet; record reviewer and time in the view log.
 
         NotFound if there is no such case.
         """
@@ -110,7 +110,7 @@ class SMEReviewHelper:
         return packet
 
     def get_issue_context(self, packet: SMEPacket, issue_id: Issue | str) -> IssueContext:
-        """Get an issue of the packet with its segment, evidence and the text around it.
+        """Get an issue of a case with its page range, evidence and the text around it.
 
         The issue itself may be passed instead of its id. NotFound if the packet has no such issue, or if the document's text
         is gone.
@@ -236,7 +236,7 @@ class SMEReviewHelper:
         """Raise ReviewConflict if the packet was replaced since this helper loaded it."""
         if self._loaded_digests.get(case_id, packet_sha256) != packet_sha256:
             raise ReviewConflict(
-                f"the document of case {case_id!r} was run again after you loaded the packet",
+                f"the document of case {case_id!r} was run again after you loaded the case",
                 code="REVIEW-CONFLICT",
-                remedy="Load the packet again and check what has changed before you save.",
+                remedy="Load the case again and check what has changed before you save.",
             )

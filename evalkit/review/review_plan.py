@@ -69,7 +69,7 @@ class AskedPart(StrictRecord):
 
 
 class ReviewPlan(StrictRecord):
-    """Plan of one case, made when its packet is written."""
+    """Plan of one case, made when the case is written."""
 
     expected_errors: float
     """Expected number of errors that the review finds: the sum of the risks of what is asked."""
@@ -176,7 +176,7 @@ def plan_classification_review(
     costs: ReviewCosts,
     source: str,
 ) -> ReviewPlan:
-    """Plan the review of an escalated classification by the model ``source``.
+    """Plan the expert's review of a classification that the model ``source`` made.
 
     ``whole_pages`` are the pages that must be seen if the whole file is asked about. The case asks about its doubts only
     if there is no BLOCKER, every MAJOR issue names a part, and fewer pages must be seen so.

@@ -117,7 +117,7 @@ def derive_outcome(submission: Submission) -> ReviewOutcome:
 def parse_verdicts(
     packet: SMEPacket, raw_verdicts: Iterable[IssueVerdict | Mapping[str, Any]]
 ) -> tuple[IssueVerdict, ...]:
-    """Parse the verdicts on a packet's issues.
+    """Check an expert's verdicts on a case's issues, and convert them to records.
 
     ReviewRefused if a verdict has another shape or names an unknown issue, or if an issue has two verdicts.
     """

@@ -63,7 +63,7 @@ class BrowserTab:
 
 @dataclass(frozen=True)
 class LoadedCase:
-    """Packet and document text of a case, read before the review is built."""
+    """A case and its document's text, read before the review is built."""
 
     packet: SMEPacket
     packet_sha256: str
@@ -82,7 +82,7 @@ class ReviewSubmitter:
     clock: Callable[[], datetime]
 
     def load_case(self, case_id: str) -> LoadedCase:
-        """Load a case's packet and text. NotFound if absent; StoreError if damaged."""
+        """Load a case and its text. NotFound if absent; StoreError if damaged."""
         packet = read_packet(self.output_folder, case_id)
         return LoadedCase(packet, compute_packet_digest(packet), read_packet_bundle(self.output_folder, packet))
 

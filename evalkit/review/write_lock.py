@@ -17,7 +17,7 @@ _HEX_SUFFIX_PATTERN = re.compile(r"(?:-[0-9a-f]{8})+$")
 
 
 def hold_case_write_lock(output_folder: OutputFolder, case_id: str | None = None) -> AbstractContextManager[None]:
-    """Hold the write lock for packets, reviews and ground truth in a ``with`` block.
+    """Hold the write lock for cases, reviews and ground truth in a ``with`` block.
 
     Other threads and processes wait. The lock covers the document or statement template that the case is about, or all cases
     if ``case_id`` is None. Not reentrant: do not nest. StoreError if the output folder cannot be written.

@@ -205,7 +205,7 @@ class OutputFolder(ABC):
     def hold_write_lock(self, document_key: str | None = None) -> Iterator[None]:
         """Hold the write lock of one document or, without a key, of the whole folder.
 
-        Not reentrant. See :func:`evalkit.review.write_lock.hold_write_lock`.
+        Not reentrant. See :func:`evalkit.review.write_lock.hold_case_write_lock`.
         """
         with self._acquire_write_lock(document_key), self.changes.hold_scope():
             yield

@@ -1,6 +1,6 @@
 """Measure how often text that addresses a model or a program is reported.
 
-    cd tests && python -m benchmarks.addressed_text --half open|sealed [--code CODE]… [--everywhere] [--wrong]
+    cd tests && python -m benchmarks.addressed_text --half HALF [--code CODE]… [--everywhere] [--wrong]
 
 Each text of ``first_contact/addressed_text/{half}.jsonl`` is drawn into a one-page clinical PDF; ``evalkit run`` reads
 the folder offline. A text counts as reported if the document has an issue whose code is one of ``--code`` or names

@@ -30,6 +30,7 @@ from builders import (
 )
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from servers.openai import ModelServer
 
 from evalkit.classification.classifier_answer import (
     MAX_EXTRACTED_QUOTE_WORDS,
@@ -52,8 +53,12 @@ from evalkit.classification.verifiers import MergedFindings, MergedVerifier
 from evalkit.documents.page_pictures import PageImage
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import Issue
+from evalkit.llm.client import LanguageModel
+from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.json_schema import build_inlined_json_schema
+from evalkit.llm.ledger import Ledger, MemoryJournal
 from evalkit.llm.model import Question
+from evalkit.llm.providers import build_provider
 
 PAGE = "The lobe shows no mass. There is no mass in the other lobe\nFindings: a mass of 2.4 cm is seen, a mass of 3 cm too."
 
@@ -437,3 +442,40 @@ def test_words_of_a_picture_are_asked_for_with_pictures_only() -> None:
     assert "words_in_picture" not in json.dumps(blind.get_answer_schema())
     assert "words_in_picture" in json.dumps(seeing.get_answer_schema())
     assert "seen_in_picture" not in json.dumps(seeing.get_answer_schema())
+
+
+# How sure a model was of its words ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("probability", "confidence"), [(None, 0.9), (0.97, 0.9), (0.31, 0.31), (0.0, 0.0)])
+def test_a_type_is_no_surer_than_the_words_that_name_it(probability: float | None, confidence: float) -> None:
+    stated = {"document_type": NOTE, "presence_level": PRIMARY, "confidence": 0.9, "evidence": []}
+    measured = {} if probability is None else {"document_type_probability": probability}
+    answer = {"segments": [{"start_page": 1, "end_page": 1, "types": [stated | measured]}]}
+    question = ClassifierQuestion(document(PAGE))
+    read = question.parse_answer(json.dumps(question.normalise_answer(json.dumps(answer)).json_value))
+    assert read.segments[0].segment_composition[0].confidence == confidence
+    assert "document_type_probability" not in json.dumps(question.get_answer_schema())
+
+
+def test_probabilities_of_a_server_reach_the_certainty() -> None:
+    bundle = doc2_6()
+    answer = json.dumps(compose_model_answer(parse_answer(doc2_6_answer()), bundle))
+    with ModelServer(lambda _: answer) as server:
+
+        async def classify(name: str) -> ClassificationOutput | None:
+            provider = build_provider(name, environment={}, base_url=f"{server.url}/v1")
+            model = LanguageModel(provider, Ledger(MemoryJournal()), AimdLimiter(4))
+            try:
+                return (await model.ask(ClassifierQuestion(bundle))).value
+            finally:
+                await model.close()
+
+        measured, unmeasured = (asyncio.run(classify(name)) for name in ("vllm:m", "ollama:llama3.2"))
+    assert measured
+    assert unmeasured
+    for sure, stated in zip(measured.segments, unmeasured.segments, strict=True):
+        for row, other in zip(sure.segment_composition, stated.segment_composition, strict=True):
+            of_words = round(0.99 ** len(row.document_type.value), 4)  # the server's tokens are letters
+            assert row.confidence == min(other.confidence, of_words)
+    assert measured != unmeasured

@@ -59,6 +59,13 @@ def test_glossary_is_alphabetical() -> None:
     assert {"silver", "vouched", "deciding issue", "look-alike"} <= {*words}
 
 
+@pytest.mark.parametrize("readme", sorted((ROOT / "evalkit").glob("*/README.md")), ids=lambda path: path.parent.name)
+def test_package_readme_names_every_module(readme: Path) -> None:
+    words = set(re.findall(r"\w+", readme.read_text()))
+    modules = {path.stem for path in readme.parent.glob("*.py") if not path.stem.startswith("_")}
+    assert modules - words == set()
+
+
 def test_readme_is_short_and_counts_the_demo() -> None:
     decisions = tomllib.loads((ROOT / "evalkit/samples/content/expected.toml").read_text())
     assert len(_TEXTS["README.md"].encode()) <= _MAX_README_BYTES

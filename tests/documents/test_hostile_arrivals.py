@@ -210,8 +210,8 @@ class Reader:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def read_cut_outs(self, cut_outs: object) -> list[str]:
-        return [self.text]
+    def read_cut_outs(self, cut_outs: object) -> list[tuple[str, float]]:
+        return [(self.text, 1.0)]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import random
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +19,7 @@ from evalkit.classification.orchestrator import collect_reader_issues
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Block, DocumentBundle, Page, PageStatus
 from evalkit.documents.ocr import resolve_ocr_engine
-from evalkit.documents.page_damage import MISLEADING_FONT, find_losses, take_warnings
+from evalkit.documents.page_damage import MISLEADING_FONT, find_losses, take_drawing_warnings, take_warnings
 from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.review.plain_sentences import describe_issue, get_issue_answers
@@ -199,3 +201,47 @@ def test_a_misleading_page_is_asked_about_with_the_words_that_differ() -> None:
 
 def test_damage_is_written_only_if_there_is_any() -> None:
     assert "damage" not in page(1, "Text").model_dump()
+
+
+@pytest.mark.parametrize(
+    ("options", "is_text"),
+    [
+        ({}, False),
+        ({"optimize": True}, False),
+        ({"progressive": True}, False),
+        ({"restart_marker_rows": 1}, False),
+        ({"quality": 95}, False),
+        ({}, True),
+    ],
+    ids=str,
+)
+def test_a_zeroed_jpeg_is_told_and_a_sound_one_is_not(
+    options: dict[str, object], is_text: bool, tmp_path: Path
+) -> None:
+    exif = Image.Exif()
+    exif[0x9286] = bytes(200) + jpeg()  # zeros and a small picture in the head
+    grain = Image.frombytes("L", (400, 400), random.Random(1).randbytes(160_000))
+    with Image.open(io.BytesIO(jpeg())) as print_image, io.BytesIO() as out:
+        image = grain if "quality" in options else print_image
+        image.save(out, "JPEG", exif=exif, **options)
+        sound = out.getvalue()
+    start = sound.rindex(b"\xff\xda") + 100
+    filters = "/DCTDecode"
+    if is_text:
+        sound, filters, start = base64.a85encode(sound) + b"~>", "[/ASCII85Decode /DCTDecode]", start * 5 // 4
+    size = (len(sound) - start) // 4
+    for content, is_damaged in ((sound, False), (sound[:start] + bytes(size) + sound[start + size :], True)):
+        with pymupdf.open(write_picture(tmp_path / "scan.pdf", content, filters)) as opened:
+            take_warnings()
+            opened[0].get_pixmap(dpi=40)
+            assert bool(find_losses(take_drawing_warnings(opened[0]))) is is_damaged
+
+
+def test_zeros_that_mean_an_even_surface_are_no_damage(tmp_path: Path) -> None:
+    with io.BytesIO() as out:
+        image = Image.new("L", (2000, 2000), 255)
+        image.putpixel((0, 0), 0)
+        image.save(out, "JPEG", optimize=True)
+        assert bytes(64) in out.getvalue()
+        with pymupdf.open(write_picture(tmp_path / "white.pdf", out.getvalue())) as opened:
+            assert not find_losses(take_drawing_warnings(opened[0]))

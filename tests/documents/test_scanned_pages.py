@@ -476,8 +476,8 @@ class Contradicting:
 
     name_and_version = "contradicting 1"
 
-    def read_cut_outs(self, cut_outs: Sequence[Image.Image]) -> list[str]:
-        return ["9.9"] * len(cut_outs)
+    def read_cut_outs(self, cut_outs: Sequence[Image.Image]) -> list[tuple[str, float]]:
+        return [("9.9", 1.0)] * len(cut_outs)
 
 
 @needs_tesseract

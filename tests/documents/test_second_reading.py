@@ -16,11 +16,11 @@ PAGE = Image.new("L", (1000, 100), 255)
 class Reader:
     name_and_version = "reader 1"
 
-    def __init__(self, *texts: str) -> None:
-        self.texts = list(texts)
+    def __init__(self, *texts: str, confidence: float = 1.0) -> None:
+        self.texts = [(text, confidence) for text in texts]
         self.sizes: list[tuple[int, int]] = []
 
-    def read_cut_outs(self, cut_outs: Sequence[Image.Image]) -> list[str]:
+    def read_cut_outs(self, cut_outs: Sequence[Image.Image]) -> list[tuple[str, float]]:
         self.sizes = [image.size for image in cut_outs]
         return self.texts
 
@@ -79,5 +79,45 @@ def test_numbers_that_may_have_lost_a_hyphen_are_in_doubt():
 
 def test_a_list_of_codes_is_compared_code_by_code():
     words, doubts = read_words_again(line(("GLI1,", 97), ("GNA1l,", 80), gap=10), PAGE, Reader("GLI1,GNA11,"))
-    assert doubts == {1: "GNA11"}
-    assert words[1].text == "GNA1l,"
+    assert doubts == {1: "GNA1l"}
+    assert words[1].text == "GNA11,"
+
+
+@pytest.mark.parametrize(("first_confidence", "doubts"), [(94, {0: ""}), (95, {})])
+def test_an_unsure_second_reading_confirms_nothing(first_confidence, doubts):
+    words, found = read_words_again(line(("5.2", first_confidence)), PAGE, Reader("5.2", confidence=0.94))
+    assert words[0].confidence == first_confidence
+    assert found == doubts
+    assert read_words_again(line(("52", 94)), PAGE, Reader("5.2", confidence=0.94))[1] == {0: "5.2"}
+
+
+@pytest.mark.parametrize("words", [("09/24/1939", "02:07"), ("8:00", "1950"), ("13:12:59", "7")])
+def test_a_date_and_a_clock_time_lost_no_mark_between_them(words):
+    reader = Reader("".join(words))
+    assert read_words_again(line(*((word, 96) for word in words), gap=20), PAGE, reader)[1] == {}
+
+
+def test_brackets_around_a_number_are_no_difference():
+    assert read_words_again(line(("(206)", 96), ("555-4357", 96), gap=20), PAGE, Reader("(206)555-4357"))[1] == {}
+
+
+@pytest.mark.parametrize(
+    ("word", "is_doubtful"),
+    [
+        ("603/3", True),
+        ("19/0,", True),
+        ("1/355", True),
+        ("120/80", False),
+        ("3/2014", False),
+        ("10/10", False),
+        ("5/10", False),
+        ("000179.2:", True),
+        ("0.25", False),
+        ("5-month-", True),
+        ("5-month", False),
+    ],
+)
+def test_forms_that_both_engines_misread_are_doubtful(word, is_doubtful):
+    words, doubts = read_words_again(line((word, 96)), PAGE, Reader(word))
+    assert doubts == ({0: ""} if is_doubtful else {})
+    assert words[0].text == word

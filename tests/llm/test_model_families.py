@@ -71,12 +71,14 @@ def test_what_no_page_states_is_not_sent(unknown: set[str]) -> None:
     known = find_model_facts("openai:o4-mini").model_copy(
         update={
             "temperature": find_model_facts("vllm:m").temperature,
+            "logprobs": find_model_facts("vllm:m").logprobs,
             "safety": find_model_facts("gemini:gemini-9").safety,
         }
     )
     facts = known.model_copy(update=dict.fromkeys(unknown))
     options = RequestFitter("openai:o4-mini", facts).options
     assert options.has_temperature is ("temperature" not in unknown)
+    assert options.has_probabilities is ("logprobs" not in unknown)
     assert options.has_thinking is ("thinking" not in unknown)
     assert options.answer_modes == (("prompt",) if "answers" in unknown else facts.answers.value)
     assert facts.has_vision is (None if "images" in unknown else True)

@@ -163,6 +163,31 @@ def test_an_output_limit_of_the_request_arrives(served, name):
     assert 12_000 in (call.body.get("max_tokens"), call.body.get("max_completion_tokens"))
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("openai:gpt-4.1-mini", ["µ", 0.99, "Other", 0.951]),
+        ("vllm:house-model", ["µ", 0.99, "Other", 0.951]),
+        ("ollama:llama3.2", ["µ", "Other"]),  # no page says that it takes the option
+        ("anthropic:claude-sonnet-4-6", ["µ", "Other"]),
+    ],
+)
+def test_a_measured_field_has_its_probabilities(served, name, values):
+    said = '{"kinds": [{"kind": "µ"}, {"kind" : "Other", "page": 1}]}'
+
+    async def once() -> str:
+        provider = at(served, name)
+        reply = await provider.send(Request(ASKED, SCHEMA, 5.0, measured_field="kind"))
+        await provider.close()
+        return reply.text
+
+    served.answer = lambda _: said
+    kinds = [value for row in json.loads(asyncio.run(once()))["kinds"] for value in row.values() if value != 1]
+    assert kinds == values
+    assert ask(at(served, name)).text == said
+    assert [call.body.get("logprobs") for call in served.calls] == [len(values) > 2 or None, None]
+
+
 def test_exhausted_credit_does_not_pass(served):
     served.answer = lambda _: server.NO_CREDIT
     with pytest.raises(ModelCallError) as caught:

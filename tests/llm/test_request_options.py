@@ -47,7 +47,8 @@ def send(provider: Provider, times: int = 1, *, prompt: str = PROMPT, temperatur
         outcomes: list[Any] = []
         for _ in range(times):
             try:
-                outcomes.append((await provider.send(Request(prompt, SCHEMA, 5, temperature=temperature))).text)
+                request = Request(prompt, SCHEMA, 5, temperature=temperature, measured_field="page")
+                outcomes.append((await provider.send(request)).text)
             except ModelCallError as error:
                 outcomes.append(error.code)
         await provider.close()
@@ -142,6 +143,12 @@ def test_a_refused_temperature_is_left_out_from_then_on(caplog) -> None:
     assert [record.message for record in caplog.records] == [
         "vllm:m does not take the temperature; it is left out from now on"
     ]
+
+
+def test_refused_probabilities_are_left_out_from_then_on() -> None:
+    with ModelServer(refuse("logprobs")) as server:
+        assert send(build(server.url, "vllm:m"), 3) == ["LLM-OPTION", RIGHT, RIGHT]
+        assert ["logprobs" in call.body for call in server.calls] == [True, False, False]
 
 
 @pytest.mark.parametrize("prose", ["The page says so.", '{"answer": "on page 1"}', "[]"])

@@ -49,7 +49,7 @@ def test_every_answer_belongs_to_a_known_code() -> None:
         ),
         (
             issue("V4-QUOTE-UNCERTAIN", quote="5.2 cm", facts={"doubt": "reading", "quote_words": "5.2"}),
-            IssueAnswers("The page says something else", "The page says 5.2", "strike_quote"),
+            IssueAnswers("The page does not say this", "The page says 5.2", "strike_quote"),
         ),
         # Without a type to name, or a quote to strike, only the default answers are left.
         (issue("V3-CONTEXT"), IssueAnswers("There is a problem", "No problem", "none")),

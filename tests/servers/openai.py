@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -157,12 +158,18 @@ def _chat_completion(call: Call, fault: Fault) -> dict[str, Any]:
     message = {"role": "assistant", "content": fault.text}
     if fault.finish == "refused":
         message = {"role": "assistant", "content": None, "refusal": "I cannot help with " + json.dumps(call.body)}
+    # each character is a token of probability 0.99
+    tokens = [
+        {"token": letter, "bytes": list(letter.encode()), "logprob": math.log(0.99), "top_logprobs": []}
+        for letter in fault.text
+    ]
+    logprobs = {"content": tokens} if call.body.get("logprobs") else None
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1,
         "model": call.body["model"],
-        "choices": [_leave_out({"index": 0, "message": message, "finish_reason": finish})],
+        "choices": [_leave_out({"index": 0, "message": message, "finish_reason": finish, "logprobs": logprobs})],
         "usage": {
             "prompt_tokens": INPUT,
             "completion_tokens": OUTPUT,

@@ -24,6 +24,7 @@ from evalkit.llm.ledger import Ledger
 from evalkit.llm.providers import build_provider
 from evalkit.llm.providers.gemini import GeminiProvider
 from evalkit.samples import write_demo_folder
+from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
 from evalkit.statements.template_review_loop import ReviewLoopConfig, TemplateReviewLoop, TemplateReviewResult
 
 pytestmark = [
@@ -164,7 +165,9 @@ def test_a_bad_model_builds_and_reviews_templates(address: str, tmp_path: Path) 
 def test_a_bad_model_arbitrates(address: str) -> None:
     bundle = statement()
     high = reviewer_answer(("high", "bbox_accuracy", "the last row of the table is cut off"))
-    hours = ReviewLoopConfig(arbitration_seconds=3600, cycle_seconds=3600, max_retries_by_scenario={})
+    hours = ReviewLoopConfig(
+        arbitration_seconds=3600, cycle_seconds=3600, max_retries_by_scenario=dict.fromkeys(MAX_RETRIES_BY_SCENARIO, 0)
+    )
     ledger = Ledger()
 
     async def run() -> TemplateReviewResult:

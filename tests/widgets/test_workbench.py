@@ -5,6 +5,7 @@ import logging
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from ipywidgets import Widget
 from places import open_folder, open_index
 
+from evalkit.classification.autofix import Repair
 from evalkit.errors import DocumentError, StoreError, UsageError
 from evalkit.evaluation.attention_checks import plant_and_queue_attention_checks
 from evalkit.pipeline import RunSummary
@@ -21,6 +23,7 @@ from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.session import compute_case_address
 from widgets import workbench as workbench_module
+from widgets.case_panel import render_case
 from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.kinds.controller import CaseController
 from widgets.workbench import Workbench, show
@@ -593,3 +596,18 @@ def test_a_document_that_names_only_another_patient_stays_whole(
     )
     assert screen.draft.segments == before
     assert [(flag.start_page, flag.flag) for flag in screen.draft.flags] == [(last.start_page, "other_patient")]
+
+
+def test_shares_of_an_offered_repair_are_percentages(screen: Workbench) -> None:
+    screen.dispatch_message({"action": "open", "case_id": "segment_count"})
+    repair = Repair(
+        issue_id="V2-0001",
+        code="V2-MIXTURE-SHARE-SUM",
+        location="document_mixture",
+        description="divide the shares by their sum",
+        before=[0.6, 0.42],
+        after=[0.6 / 1.02, 0.42 / 1.02],
+    )
+    packet = screen.case.packet.model_copy(update={"proposed_repairs": (repair,)})
+    [shown] = render_case(replace(screen.case, packet=packet))["repairs"]
+    assert (shown["before"], shown["after"]) == ("60%, 42%", "58.82%, 41.18%")

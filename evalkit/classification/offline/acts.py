@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from itertools import islice, pairwise
+from operator import mul
 from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import Field
@@ -311,15 +312,11 @@ class ActReading:
 
         The probability of Other is that no act is performed.
         """
-        sums = list(self.weights.bias)
         terms = dict.fromkeys(term for page in self.pages for term in _find_weighted_terms(page, self.weights))
-        term_weight = compute_term_weight(len(terms))
-        for term in terms:
-            for index, weight in enumerate(self.weights.weights_by_term[term]):
-                sums[index] += term_weight * weight
-        for score, (_, _, row) in zip(self.standard_scores, self.weights.features.values(), strict=True):
-            for index, weight in enumerate(row):
-                sums[index] += score * weight
+        factors = [1.0] + [compute_term_weight(len(terms))] * len(terms) + self.standard_scores
+        rows = [self.weights.bias, *map(self.weights.weights_by_term.__getitem__, terms)]
+        rows += (row for _, _, row in self.weights.features.values())
+        sums = [sum(map(mul, factors, column)) for column in zip(*rows, strict=True)]
         return dict(zip(FIVE_TYPES, softmax([total / self.weights.temperature for total in sums]), strict=True))
 
     def compute_act_probability(

@@ -37,6 +37,10 @@ class TypeSign:
     is_in_reports: bool = False
     """True if this form of notes also begins or ends reports, so that it shows no note around a report."""
 
+    @cached_property
+    def _prefilters(self) -> list[str]:
+        return self.prefilter_substrings.split(", ")
+
     # compiled at the first search, because a process that searches nothing then needs half a megabyte less
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -58,7 +62,7 @@ class TypeSign:
 
         ``lowercase_text`` is the same text in lower case.
         """
-        if not any(substring in lowercase_text for substring in self.prefilter_substrings.split(", ")):
+        if not any(map(lowercase_text.__contains__, self._prefilters)):
             return 0
         matches = (
             self.pattern_for_lowercase_text.finditer(lowercase_text)

@@ -14,6 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 from evalkit.classification.findings import cut_quote_unless_identifying
+from evalkit.classification.offline.second_opinion_types import lower_ascii
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Page
 from evalkit.documents.identity.file_persons import get_page_patient_identity
@@ -61,7 +62,7 @@ def load_text_genres() -> tuple[TextGenre, ...]:
             row["sign"],
             row["min_matches"],
             row.get("within_characters", sys.maxsize),
-            tuple(re.compile(expression, re.MULTILINE | re.IGNORECASE) for expression in row["expressions"]),
+            tuple(re.compile(expression, re.MULTILINE) for expression in row["expressions"]),
             row.get("is_about_many", False),
         )
         for row in load_package_table("evalkit.classification.offline", "text_genres.toml")["genre"]
@@ -71,7 +72,7 @@ def load_text_genres() -> tuple[TextGenre, ...]:
 def find_text_genre(pages: Sequence[Page]) -> GenreMatch | None:
     """Find a genre by which these pages are no patient's record; None if none fits."""
     # positions stay equal
-    own_texts = [_QUOTATION.sub(lambda quotation: " " * len(quotation[0]), page.text) for page in pages]
+    own_texts = [_QUOTATION.sub(lambda quotation: " " * len(quotation[0]), lower_ascii(page.text)) for page in pages]
     names_patient = any(map(get_page_patient_identity, pages))
     for genre in load_text_genres():
         if genre.is_about_many and names_patient:

@@ -232,7 +232,7 @@ def find_weighted_terms_and_unknown_words(
     weighted_terms: dict[str, None] = {}
     unknown_words: set[str] = set()
     for start, end in find_body_spans(text, furniture_spans):
-        words = [word.lower() for word in _WORD_PATTERN.findall(text, start, end)]
+        words = list(map(str.lower, _WORD_PATTERN.findall(text, start, end)))
         for word in dict.fromkeys(words):
             if len(word) >= _MIN_WORD_LENGTH:
                 if word in model_weights.weights_by_term:
@@ -241,7 +241,7 @@ def find_weighted_terms_and_unknown_words(
                     unknown_words.add(word)
         pairs = (
             f"{word} {next_word}"
-            for word, next_word in pairwise(words)
+            for word, next_word in dict.fromkeys(pairwise(words))
             if next_word in model_weights.second_words_by_first.get(word, ())
         )
         weighted_terms.update(dict.fromkeys(pairs))

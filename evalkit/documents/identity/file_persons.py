@@ -94,26 +94,24 @@ class FilePerson:
         )
 
     def is_other_by_one_fact(self, page: PagePatientIdentity) -> bool:
-        """Return True if a full name or a birth date alone shows a different person.
+        """Return True if a birth date or a full name alone shows a different person.
 
-        The page must have a full name in a field, as a page of this person has, and share no number with this person. No
-        word of a name may be in common, or else no birth date may be equal, both even if misread.
+        The page must share no number with this person. Either all birth dates differ, even if one was misread, or full
+        names in fields have no word in common.
         """
         own_pages = self._list_distinct_pages()
-        if (
-            not page.has_full_name_in_field
-            or not any(own.has_full_name_in_field for own in own_pages)
-            or any(not own.numbers.isdisjoint(page.numbers) for own in own_pages)
-        ):
+        if any(not own.numbers.isdisjoint(page.numbers) for own in own_pages):
             return False
         comparisons = [compare_persons(own.identifiers, page.identifiers, is_ocr_text=True) for own in own_pages]
         agreeing = {outcome.fact for comparison in comparisons for outcome in comparison.agreeing}
+        if not agreeing.isdisjoint({"birth date", "record number"}):
+            return False
         differing = [fact.fact for comparison in comparisons for fact in comparison.differing if fact.is_certain]
         birth_date_count = sum(any(fact.kind == "date_of_birth" for fact in own.identifiers) for own in own_pages)
-        is_birth_date_unlike = 0 < birth_date_count == differing.count("birth date")
-        return agreeing.isdisjoint({"birth date", "record number"}) and (
-            is_birth_date_unlike
-            or not any(own.name and page.name and have_common_word(own.name, page.name) for own in own_pages)
+        are_full_names_known = page.has_full_name_in_field and any(own.has_full_name_in_field for own in own_pages)
+        return 0 < birth_date_count == differing.count("birth date") or (
+            are_full_names_known
+            and not any(own.name and page.name and have_common_word(own.name, page.name) for own in own_pages)
         )
 
     def _list_distinct_pages(self) -> Collection[PagePatientIdentity]:

@@ -520,7 +520,11 @@ class LabelSearch:
             is_far = (
                 not hit.has_separator and "\t" not in self._text[hit.start : hit.end] and self._is_wide_gap(hit.end - 1)
             )
-            if is_far and (below := self._find_words_below_or_above(hit.start, hit.end)):
+            if (
+                is_far
+                and (below := self._find_words_below_or_above(hit.start, hit.end))
+                and (hit.label.kind != "patient" or self._is_whole_name(*below))  # not "Carer" below "Client"
+            ):
                 reader(self, hit, *below)
             if self._count_read_values() == count_before:
                 reader(self, hit, hit.end, value_end)
@@ -614,11 +618,14 @@ class LabelSearch:
         place = self._match_name_at_start(start, end)
         if place and not self._is_in_organisation(end, self._find_line_end(end)):
             value_start, value_end = place
-            if not hit.label.is_about_patient and not {" ", ","}.intersection(
-                self._text[value_start:value_end]
-            ):  # the family name of "Name Doe", "Forename Jane"
-                self._add_name_when_complete("family_name", place)
-                return
+            if not hit.label.is_about_patient:
+                family = self._name_parts.get("family_name")
+                if family and "\n" not in self._text[family[1] : value_start]:  # "Surname Doe", "Name Jane"
+                    self._add_name_when_complete("given_name", place)
+                    return
+                if not {" ", ","}.intersection(self._text[value_start:value_end]):  # "Name Doe", "Forename Jane"
+                    self._add_name_when_complete("family_name", place)
+                    return
             # Not every name behind "RE:" or "Name:" is a patient's.
             if not (
                 hit.label.is_about_patient

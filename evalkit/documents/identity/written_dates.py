@@ -20,6 +20,7 @@ WRITTEN_DATE_PATTERN = (
     rf"|\d{{1,2}}{_ORDINAL}(?: of)?[ /.-]*{_MONTH_PATTERN}[ /,.-]*(?:\d{{4}}|['’]?\d{{2}})(?!\d)|{_MONTH_PATTERN}[ -]*\d{{1,2}}{_ORDINAL}[ ,.-]+\d{{4}}(?!\d)"
     rf"|\d{{4}}[ -]{_MONTH_PATTERN}[ -]\d{{1,2}}(?!\d)|(?:19|20)\d{{6}}(?!\d))"
 )
+_WRITTEN_DATE = re.compile(WRITTEN_DATE_PATTERN, re.IGNORECASE)
 #: Letters and signs as which OCR misreads digits, with the digits.
 _DIGIT_BY_CONFUSED_LETTER = str.maketrans("OoQDIl|!iSsBZzG", "000011111558226")
 
@@ -57,7 +58,7 @@ def parse_written_date(text: str) -> WrittenDate | None:
     ('1971-03-04', '1971-03-04', None)
     """
     text = re.sub(r"(?<=[/.-]) +(?=\d)", "", text)
-    matched_date = re.match(WRITTEN_DATE_PATTERN, text.strip(), re.IGNORECASE)
+    matched_date = _WRITTEN_DATE.match(text.strip())
     if matched_date is None:
         return None
     text = matched_date.group()  # without text behind the date, such as "(67 yrs)"

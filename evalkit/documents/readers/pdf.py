@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
 
 #: Version of this reader's rules for reading order, blocks and page status. Raise it with every change that alters a
 #: bundle.
-LAYOUT_VERSION = 18
+LAYOUT_VERSION = 19
 #: A page of which images cover at least this share, and which has fewer words than this, has its text in the images.
 _IMAGE_PAGE_LIMITS = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
 #: A page with at least this many curves, and with fewer words than this, has its letters drawn as outlines.

@@ -77,7 +77,7 @@ class AttentionCheck(StrictRecord):
     @model_validator(mode="after")
     def _require_other_document(self) -> Self:
         if not self.packet.is_attention_check or self.packet.bundle_doc_id != self.doc_id:
-            raise ValueError("the packet must be an attention check about the document doc_id")
+            raise ValueError("the case must be an attention check about the document doc_id")
         return self
 
 
@@ -120,7 +120,7 @@ def list_stray_attention_check_files(output_folder: OutputFolder) -> list[str]:
 
 
 def is_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> bool:
-    """Return True if the packet or a record marks the case as an attention check."""
+    """Return True if the case's file or a record marks it as an attention check."""
     return packet.is_attention_check or output_folder.has_file(get_attention_check_file_name(packet.case_id))
 
 

@@ -26,13 +26,13 @@ CASE_KINDS: Mapping[str, CaseKind[Any, Any]] = {
 class StoredPacket(
     RootModel[Annotated[ClassificationPacket | ExtractionPacket | TemplatePacket, Field(discriminator="kind")]]
 ):
-    """A stored packet of any kind of case, as ``evalkit schema packet`` prints it."""
+    """Stored file of a case of any kind, as ``evalkit schema packet`` prints it."""
 
     model_config = ConfigDict(defer_build=True, hide_input_in_errors=True)
 
 
 def get_packet_class(stored_packet: Mapping[str, Any]) -> type[SMEPacket]:
-    """Get the packet class for a stored packet's ``kind``.
+    """Get the class that holds cases of this ``kind``.
 
     An unknown kind counts as classification.
     """

@@ -111,7 +111,7 @@ COUNTED_ISSUES_BY_RULE: dict[str, _IssuePredicate] = {
 
 
 class ClassificationPacket(SMEPacket):
-    """Packet of a case about a document's classification."""
+    """Stored case about a document's classification."""
 
     has_attention_checks: ClassVar[bool] = True
     kind: Literal["classification"] = "classification"
@@ -127,7 +127,7 @@ class ClassificationPacket(SMEPacket):
         production_row: Mapping[str, Any] | None,
         created_at: str,
     ) -> ClassificationPacket:
-        """Build the packet about one document's result.
+        """Build the case about one document's result.
 
         ``inclusion_probability`` is 0..1. ``production_row`` is the production classifier's answer: ``dominant_type`` (one of
         the five types or None) and optionally ``label``, ``confidence`` and ``segments``; None if there is no such answer.

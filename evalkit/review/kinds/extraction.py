@@ -64,7 +64,7 @@ FOUND_VERDICTS = (None, QuoteVerdict.VERBATIM, QuoteVerdict.NOISY, QuoteVerdict.
 
 
 class ExtractionPacket(SMEPacket):
-    """Packet of a case about a document's extracted fields."""
+    """Stored case about a document's extracted fields."""
 
     kind: Literal["extraction"] = "extraction"
     extractions: tuple[Extraction, ...] = Field(default=(), exclude_if=not_)
@@ -72,7 +72,7 @@ class ExtractionPacket(SMEPacket):
 
     @classmethod
     def create(cls, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> ExtractionPacket:
-        """Build the packet about a document with a report or form that was not accepted."""
+        """Build the case about a document with a report or form that was not accepted."""
         judged = tuple(extraction for extraction in extractions.extractions if extraction.decision)
         return cls(
             case_id=extractions.doc_id + EXTRACTION_SUFFIX,
@@ -203,7 +203,7 @@ class FieldReviewCase(ReviewCase):
             raise NotFound(
                 f"case {self.packet.case_id!r} has no field {target_id!r}",
                 code="FIELD-NOT-FOUND",
-                remedy="The case's fields are listed in packet.extractions.",
+                remedy="SMEReviewHelper.load_packet(case_id).extractions lists the case's fields.",
             )
         return target
 
@@ -506,7 +506,7 @@ class ExtractionKind(CaseKind[ExtractionPacket, tuple[ExtractedFields, ...]]):
             raise ReviewRefused(
                 "no fields could be extracted, so there is nothing to validate",
                 code="REVIEW-NOTHING-TO-VALIDATE",
-                remedy="Pass corrected_fields, or undeterminable with a reason.",
+                remedy="Give corrected_fields, or undeterminable='the reason'.",
             )
         answers_by_key = parse_field_answers(packet.case_id, packet.extracted_fields, answers)
         return {

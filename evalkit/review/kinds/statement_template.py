@@ -68,7 +68,7 @@ TEMPLATE_ESCALATION_REASONS: dict[EscalationReason, str] = {
 
 
 def convert_template_issue(reported_issue: ReportedIssue) -> Issue:
-    """Convert a reported template fault to an issue of the packet.
+    """Convert a reported template fault to an issue of the case.
 
     A fault that the arbitrator dismissed stays open, because no model may withdraw a finding.
     """
@@ -96,7 +96,7 @@ def list_undecided_questions(packet: TemplatePacket, template: StatementTemplate
 
 
 class TemplatePacket(SMEPacket):
-    """Packet of a case about a statement template."""
+    """Stored case about a statement template."""
 
     kind: Literal["statement_template"] = "statement_template"
     template_case: Annotated[TemplateCase, SchemaByReference()]
@@ -104,7 +104,7 @@ class TemplatePacket(SMEPacket):
 
     @classmethod
     def create(cls, template_case: TemplateCase, bundle: DocumentBundle, *, created_at: str) -> TemplatePacket:
-        """Build the packet about a template and the bank statement it was tested on."""
+        """Build the case about a template and the bank statement it was tested on."""
         return cls(
             case_id=template_case.template_id + TEMPLATE_CASE_SUFFIX,
             decision_rule="statement_template",
@@ -127,7 +127,7 @@ class TemplatePacket(SMEPacket):
     @property
     @override
     def agent_answer(self) -> StatementTemplate:
-        """The template as the program built it, parsed from the packet."""
+        """The template as the program built it, parsed from the stored case."""
         return parse_template_toml(self.template_case.template, self.template_case.template_id)
 
 
@@ -410,7 +410,7 @@ class TemplateKind(CaseKind[TemplatePacket, StatementTemplate]):
         if not applied_template.statement.transactions:
             raise build_incomplete_review_error(
                 "the template reads no row of this statement",
-                "Correct the template, or pass undeterminable with a reason.",
+                "Correct the template, or say why nobody can: undeterminable='the reason'.",
             )
         if list_undecided_questions(packet, final_template):
             raise build_incomplete_review_error(

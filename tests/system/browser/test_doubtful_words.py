@@ -74,7 +74,7 @@ def test_a_doubtful_number_is_shown_as_cut_out_with_both_readings(
             (["“20”", "“26”"], ["The page says 26", "The page says 20"], "xj"),
             (
                 ["“128/76”", "“126/78”", "“72”", "“12”"],
-                ["The page says something else", "The page says 128/76 … 72"],
+                ["The page does not say this", "The page says 128/76 … 72"],
                 "xj",
             ),
             (["“72”", "“12”"], ["The page says 72", "The page says 12"], "c"),

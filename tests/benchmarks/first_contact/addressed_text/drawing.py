@@ -16,7 +16,7 @@ import pymupdf
 MUPDF: Any = pymupdf
 """PyMuPDF, whose constructors have no type hints."""
 FOLDER = Path(__file__).parent
-Half = Literal["open", "sealed"]
+Half = Literal["open", "sealed", "second_open", "second_sealed"]
 PLACE_SLOTS = {"page": "middle", "metadata": "subject", "tiny": "footer", "white": "white", "annotation": "sticky"}
 """Every place, and the slot used there for a text that was written for another place."""
 
@@ -26,6 +26,7 @@ _TEXT_SIZE, _FOOTER_SIZE = 10.0, 8.0
 _TINY_SIZES = {"middle": 1.5, "end": 2.0, "margin": 3.0, "footer": 4.0}
 _LEADING = 1.5
 _LINE_CHARACTERS = 92
+_CELL_LEFT, _CELL_CHARACTERS = 130.0, 74
 _BLACK, _WHITE, _NEAR_WHITE = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), (0.985, 0.985, 0.985)
 _INVISIBLE_RENDER_MODE = 3
 _XMP = (
@@ -60,7 +61,7 @@ def read_added_texts(half: Half) -> Iterator[AddedText]:
 @lru_cache
 def read_hosts(half: Half) -> dict[str, list[str]]:
     """Read the clinical pages of a half: lines of text by name."""
-    hosts: dict[str, list[str]] = json.loads((FOLDER / "hosts.json").read_text("utf-8"))[half]
+    hosts: dict[str, list[str]] = json.loads((FOLDER / f"{half}_hosts.json").read_text("utf-8"))
     return hosts
 
 
@@ -81,7 +82,7 @@ def draw_pdf(host_lines: Sequence[str], added: AddedText | None) -> bytes:
 
 
 def _insert_lines(host_lines: list[str], added: AddedText) -> list[str]:
-    if added.slot == "footer":
+    if added.slot in {"footer", "cell"}:
         return host_lines
     if added.slot == "interleaved":
         start = len(host_lines) - 1 - added.text.count("\n")
@@ -125,11 +126,13 @@ def _add_elsewhere(document: Any, page: Any, added: AddedText, *, body_bottom: f
     if added.place == "metadata":
         _add_metadata(document, added)
     elif added.place == "annotation":
-        _add_annotation(page, added)
+        _add_annotation(page, added, body_bottom)
     elif added.place == "tiny":
         _add_tiny_text(page, added, body_bottom)
     elif added.place == "white":
         _add_hidden_text(page, added, body_bottom)
+    elif added.slot == "cell":
+        _add_table(page, added, body_bottom)
     elif added.slot == "footer":
         characters = round(_LINE_CHARACTERS * _TEXT_SIZE / _FOOTER_SIZE)
         _draw_lines(page, _wrap_text(added.text, characters), top=_FOOTER_TOP, size=_FOOTER_SIZE)
@@ -142,9 +145,30 @@ def _add_metadata(document: Any, added: AddedText) -> None:
         document.set_metadata({added.slot: added.text})
 
 
-def _add_annotation(page: Any, added: AddedText) -> None:
+def _add_table(page: Any, added: AddedText, body_bottom: float) -> None:
+    lines = _wrap_text(added.text, _CELL_CHARACTERS)
+    row_height = _TEXT_SIZE * _LEADING
+    top = body_bottom + row_height
+    for name, cell_lines in (("Item", ["Entry"]), ("Remark", lines)):
+        bottom = top + len(cell_lines) * row_height + 4
+        for left, right, texts in ((_LEFT, _CELL_LEFT, [name]), (_CELL_LEFT, _WIDTH - _LEFT, cell_lines)):
+            page.draw_rect((left, top, right, bottom), color=_BLACK, width=0.5)
+            for index, text in enumerate(texts):
+                _insert_line(page, (left + 4, top + 12 + index * row_height), text, size=_TEXT_SIZE)
+        top = bottom
+
+
+def _add_annotation(page: Any, added: AddedText, body_bottom: float) -> None:
     if added.slot == "freetext":
         page.add_freetext_annot((330, 20, 590, 50), added.text, fontsize=9)
+        return
+    if added.slot == "field":
+        field = MUPDF.Widget()
+        field.field_name, field.field_type = "remarks", MUPDF.PDF_WIDGET_TYPE_TEXT
+        field.field_flags = MUPDF.PDF_TX_FIELD_IS_MULTILINE
+        field.field_value, field.text_fontsize = added.text, 9
+        field.rect = MUPDF.Rect(_LEFT, body_bottom, _WIDTH - _LEFT, body_bottom + 60)
+        page.add_widget(field)
         return
     if added.slot == "highlight":
         words = page.get_text("words")
