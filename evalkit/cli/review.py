@@ -9,7 +9,6 @@ from evalkit.cli.options import JsonOption, create_output_option, load_settings,
 from evalkit.cli.render import render_fields_or_template_case, render_queue, render_result
 from evalkit.cli.terminal import ConsoleTable, print_outcome
 
-RoleName = Literal["expert", "adjudicator", "analyst"]
 ReviewerArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the reviewer.")]
 
 
@@ -91,15 +90,9 @@ def review(
         str | None,
         typer.Option(metavar="URL", help="Address that experts open, if they reach the server through a TLS proxy."),
     ] = None,
-    jupyterhub: Annotated[
-        bool,
-        typer.Option(
-            "--jupyterhub", help="Run as a service of JupyterHub, which starts the server and logs reviewers in."
-        ),
-    ] = False,
     example: Annotated[
-        Literal["nginx", "jupyterhub"] | None,
-        typer.Option(help="Print an example configuration for nginx or JupyterHub and exit."),
+        Literal["nginx"] | None,
+        typer.Option(help="Print an example configuration for nginx and exit."),
     ] = None,
     output: Annotated[str | None, create_output_option("Folder or bucket whose cases are answered and saved")] = None,
     *,
@@ -123,7 +116,6 @@ def review(
         load_settings().review,
         typer.echo,
         log_format=context.obj,
-        is_hub_service=jupyterhub,
     )
 
 
@@ -140,10 +132,6 @@ def add(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name of the reviewer: 1 to 40 letters, digits, '.', '_' or '-'.")
     ],
-    role: Annotated[
-        RoleName | None,
-        typer.Option(help="Role of the reviewer.", show_default="expert, or the role that they had before"),
-    ] = None,
     tasks: Annotated[
         str | None,
         typer.Option(
@@ -163,11 +151,9 @@ def add(
 
     Example: evalkit reviewers add dr_lee --tasks clinical,tax
     """
-    from evalkit.review.permissions import parse_tasks
+    from evalkit.review.roster import parse_tasks
 
-    code = open_roster(output).add_reviewer_or_replace_code(
-        name, role=role, tasks=None if tasks is None else parse_tasks(tasks)
-    )
+    code = open_roster(output).add_reviewer_or_replace_code(name, tasks=None if tasks is None else parse_tasks(tasks))
     print_outcome(
         [
             f"{name}'s code: {code}",
@@ -176,25 +162,6 @@ def add(
         lambda: {"reviewer": name, "code": code},
         as_json=as_json,
     )
-
-
-@reviewers.command()
-def appoint(
-    name: ReviewerArgument,
-    role: Annotated[RoleName, typer.Argument(metavar="ROLE", help="New role: expert, adjudicator or analyst.")],
-    output: Annotated[str | None, create_output_option("Folder or bucket of the reviewer")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Change the role of a reviewer.
-
-    The change takes effect at once. Experts answer cases; adjudicators also decide between two experts' answers;
-    analysts can only read. As long as no adjudicator may decide between two answers, any expert who gave neither of
-    them may decide.
-
-    Example: evalkit reviewers appoint dr_lee adjudicator
-    """
-    open_roster(output).set_role(name, role)
-    print_outcome([f"{name} is an {role} now"], lambda: {"reviewer": name, "role": role}, as_json=as_json)
 
 
 @reviewers.command()
@@ -207,7 +174,7 @@ def remove(
 
     The reviewer's code and logins stop working at once, an open page within half a minute. Reviews stay, with the
     reviewer's name. If the reviewer had a case open, others can open it once the page has ended, or take it over at
-    once. `evalkit reviewers add` lets the reviewer log in again, in the same role.
+    once. `evalkit reviewers add` lets the reviewer log in again.
 
     Example: evalkit reviewers remove dr_lee
     """
@@ -221,16 +188,17 @@ def list_reviewers(
     output: Annotated[str | None, create_output_option("Folder or bucket whose reviewers are listed")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the reviewers, their roles and tasks.
+    """List the reviewers and their tasks.
 
     Example: evalkit reviewers list
     """
     roster = open_roster(output)
-    roles = roster.read_roles()
-    rows = [(name, role, ", ".join(roster.get_permissions(name).tasks) or "all") for name, role in roles.items()]
-    table = ConsoleTable(("reviewer", "role", "tasks"), rows)
+    tasks_by_reviewer = {name: roster.read_tasks(name) for name in roster.list_reviewers()}
+    table = ConsoleTable(
+        ("reviewer", "tasks"), [(name, ", ".join(tasks) or "all") for name, tasks in tasks_by_reviewer.items()]
+    )
     print_outcome(
-        [table if roles else "There is no reviewer yet; add one with: evalkit reviewers add NAME"],
-        lambda: roles,
+        [table if tasks_by_reviewer else "There is no reviewer yet; add one with: evalkit reviewers add NAME"],
+        lambda: tasks_by_reviewer,
         as_json=as_json,
     )

@@ -1,14 +1,13 @@
 """Calibration of confidences: is 90 % confidence right in 90 % of cases?
 
-Computed by pure functions of parallel lists with one entry per document: the confidence or another score (higher means
-more confident), and whether the answer was right.
+Computed by pure functions of parallel lists with one entry per document: the confidence, and whether the answer was
+right.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import brier_score_loss
 
 from evalkit.evaluation.headline_estimates import score_agent_type
 from evalkit.evaluation.intervals import FloatArray, estimate_proportion
@@ -36,9 +35,7 @@ def tabulate_reliability(
     0  0.0   0.5  1       0.100       0.0         0.000          0.975
     1  0.5   1.0  2       0.925       0.5         0.013          0.987
     """
-    confidence_array, correct_array, weight_array = _convert_to_arrays(
-        confidences, correct, weights, is_probability=True
-    )
+    confidence_array, correct_array, weight_array = _convert_to_arrays(confidences, correct, weights)
     bin_edges = np.linspace(0.0, 1.0, bin_count + 1)
     bin_indices = np.searchsorted(bin_edges[1:-1], confidence_array)
     rows = []
@@ -78,9 +75,7 @@ def compute_expected_calibration_error(
     >>> compute_expected_calibration_error([0.75, 0.75, 0.25], [True, True, False], bin_count=2)
     0.25
     """
-    confidence_array, correct_array, weight_array = _convert_to_arrays(
-        confidences, correct, weights, is_probability=True
-    )
+    confidence_array, correct_array, weight_array = _convert_to_arrays(confidences, correct, weights)
     if not len(confidence_array):
         return float("nan")
     inner_edges = np.linspace(0.0, 1.0, bin_count + 1)[1:-1]
@@ -91,85 +86,19 @@ def compute_expected_calibration_error(
     return float(np.abs(bin_gaps).sum() / weight_array.sum())
 
 
-def compute_brier_score(
-    confidences: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None = None
-) -> float:
-    """Compute the Brier score: mean squared difference of confidence and outcome.
-
-    0 if always certain and right, 1 if always certain and wrong; NaN without documents.
-
-    Source: Brier, Monthly Weather Review 78 (1950); scikit-learn computes it.
-    """
-    confidence_array, correct_array, weight_array = _convert_to_arrays(
-        confidences, correct, weights, is_probability=True
-    )
-    if not len(confidence_array):
-        return float("nan")
-    return float(
-        brier_score_loss(correct_array, confidence_array, sample_weight=weight_array, pos_label=1, labels=[0, 1])
-    )
-
-
-def tabulate_risk_coverage(
-    scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None = None
-) -> pd.DataFrame:
-    """Tabulate coverage and error rate for each score as acceptance limit.
-
-    Rows are sorted by score, highest first.
-
-    Columns: ``threshold, coverage, risk, n``.
-
-    ``coverage`` is the accepted share of all documents, ``risk`` the share of wrong answers among the accepted
-    documents (both weighted), ``n`` the number of accepted documents. For inspection only: a threshold chosen from this
-    table looks better than it is.
-
-    Source: El-Yaniv and Wiener, JMLR 11 (2010).
-
-    >>> tabulate_risk_coverage([0.9, 0.8, 0.8, 0.1], [True, True, False, False]).round(3)
-       threshold  coverage   risk  n
-    0        0.9      0.25  0.000  1
-    1        0.8      0.75  0.333  3
-    2        0.1      1.00  0.500  4
-    """
-    score_array, correct_array, weight_array = _convert_to_arrays(scores, correct, weights)
-    order = np.argsort(-score_array)
-    score_array, correct_array, weight_array = score_array[order], correct_array[order], weight_array[order]
-    # Documents with equal scores are accepted together, so each score gets one row: that of its last document.
-    last_of_ties = np.flatnonzero(np.diff(score_array, append=-np.inf))
-    accepted_weight = np.cumsum(weight_array)[last_of_ties]
-    return pd.DataFrame(
-        {
-            "threshold": score_array[last_of_ties],
-            "coverage": accepted_weight / weight_array.sum(),
-            "risk": np.cumsum(weight_array * (1 - correct_array))[last_of_ties] / accepted_weight,
-            "n": last_of_ties + 1,
-        }
-    )
-
-
 def _convert_to_arrays(
-    scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None, *, is_probability: bool = False
+    confidences: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    score_array, correct_array = np.asarray(scores, dtype=float), np.asarray(correct, dtype=float)
-    weight_array = np.ones(len(score_array)) if weights is None else np.asarray(weights, dtype=float)
-    if not len(score_array) == len(correct_array) == len(weight_array):
-        raise ValueError(
-            f"{len(score_array)} scores, {len(correct_array)} outcomes and {len(weight_array)} weights: "
-            "pass one score, one outcome and one weight for each document"
-        )
-    if np.isnan(score_array).any():
-        raise ValueError("scores contains NaN: leave out documents without a score, and report how many were left out")
-    if is_probability and ((score_array < 0) | (score_array > 1)).any():
-        raise ValueError("every confidence must be between 0 and 1")
-    return score_array, correct_array, weight_array
+    confidence_array, correct_array = np.asarray(confidences, dtype=float), np.asarray(correct, dtype=float)
+    weight_array = np.ones(len(confidence_array)) if weights is None else np.asarray(weights, dtype=float)
+    return confidence_array, correct_array, weight_array
 
 
-def measure_confidence_calibration(study: Study) -> tuple[dict[str, float], pd.DataFrame, pd.DataFrame]:
+def measure_confidence_calibration(study: Study) -> tuple[dict[str, float], pd.DataFrame]:
     """Compare the confidence in the document type with whether the type is right.
 
     Each document with a known true type counts with its sampling weight; one whose confidence is missing or not within
-    0..1 is left out. Returns the measures by name, and the tables of :func:`tabulate_reliability` and
-    :func:`tabulate_risk_coverage`: for inspection only, no threshold should be chosen from them.
+    0..1 is left out. Returns the measures by name, and the table of :func:`tabulate_reliability`.
     """
     usable_documents = [
         (document, correctness)
@@ -183,10 +112,8 @@ def measure_confidence_calibration(study: Study) -> tuple[dict[str, float], pd.D
         {
             "documents with truth and confidence": len(usable_documents),
             "expected calibration error": compute_expected_calibration_error(confidences, correct, weights),
-            "Brier score": compute_brier_score(confidences, correct, weights),
         },
         tabulate_reliability(confidences, correct, weights),
-        tabulate_risk_coverage(confidences, correct, weights),
     )
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalkit.classification.schema import DocumentType
 from evalkit.document_types import compute_types_version, load_type_records
@@ -21,7 +21,6 @@ from evalkit.evaluation.splitting import OVERLAP_THRESHOLD, SHINGLE_WORDS, count
 from evalkit.review.ground_truth import GroundTruthSource
 
 if TYPE_CHECKING:
-    import pandas as pd
     from jinja2 import Template
 
 
@@ -50,8 +49,7 @@ def render_data_card(
     column_descriptions: Mapping[str, tuple[str, str]],
     unreadable_count: int,
     is_split: bool,
-    missed_identifiers: pd.DataFrame | None,
-    needless_masking: pd.DataFrame | None,
+    is_masked: bool,
 ) -> str:
     """Render the data card as Markdown from ``data_card.md.j2``.
 
@@ -62,8 +60,7 @@ def render_data_card(
         column_descriptions: by column name, the Arrow type and a sentence that explains the column.
         unreadable_count: number of problems met during the export, such as files that could not be read.
         is_split: True if the export was split on request.
-        missed_identifiers: planted identifiers that masking missed, by kind; None if the export is not de-identified.
-        needless_masking: medical terms that masking removed, by kind; None if the export is not de-identified.
+        is_masked: True if the export is de-identified.
     """
     documents = list(chain.from_iterable(documents_by_split.values()))
     source_counts = Counter(document.record.ground_truth_source for document in documents)
@@ -88,7 +85,7 @@ def render_data_card(
         column_descriptions=column_descriptions,
         unreadable_count=unreadable_count,
         is_split=is_split,
-        is_masked=missed_identifiers is not None,
+        is_masked=is_masked,
         documents=documents,
         features=_FEATURES,
         row_total=sum(row_counts.values()),
@@ -118,14 +115,6 @@ def render_data_card(
             )
         ],
         column_rows=[(name, *description) for name, description in column_descriptions.items()],
-        missed_rows=[
-            (row["kind"], row["planted"], row["missed"], f"{row['share']:.1%}", f"{row['high']:.1%}")
-            for row in _list_rows(missed_identifiers)
-        ],
-        needless_rows=[
-            (row["kind"], row["words"], row["masked"], f"{row['masked'] / row['words']:.1%}" if row["words"] else "")
-            for row in _list_rows(needless_masking)
-        ],
     )
 
 
@@ -138,10 +127,6 @@ def _load_card_template() -> Template:
     )
     environment.globals["table"] = _format_table
     return environment.get_template("data_card.md.j2")
-
-
-def _list_rows(frame: pd.DataFrame | None) -> list[dict[Hashable, Any]]:
-    return [] if frame is None else frame.to_dict("records")
 
 
 def _get_overall_type(document: GroundTruthDocument) -> str:

@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import (
     accuracy_score,
     confusion_matrix,
@@ -143,22 +142,6 @@ class DetectionScores(NamedTuple):
     false_negatives: float
 
 
-class SegmentMatchTotals(NamedTuple):
-    """Counts of matched and unmatched segments, of one document or several."""
-
-    overlap_sum: float
-    """Sum of the matched segments' IoU (shared pages / all pages of both)."""
-    true_positives: float
-    false_positives: float
-    false_negatives: float
-
-    @property
-    def panoptic_quality(self) -> float:
-        """Mean IoU of matched segments times F1; 1 if there is no segment on either side."""
-        f1 = _compute_detection_scores(self.true_positives, self.false_positives, self.false_negatives).f1
-        return f1 * self.overlap_sum / self.true_positives if self.true_positives else f1
-
-
 def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPageRange]:
     """Merge neighbouring page ranges of one type and sort them (ruling 12).
 
@@ -245,44 +228,6 @@ def pool_detection_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
     )
 
 
-def count_segment_matches(
-    truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], compare_types: bool = False
-) -> SegmentMatchTotals:
-    """Match predicted to true segments and count matches, for the panoptic quality.
-
-    Two segments match if they share more than half of the pages that lie in either (IoU > 0.5) and, with
-    ``compare_types``, have the same known type. With IoU above 0.5 a segment matches at most one other, unless
-    predicted segments overlap; then segments are matched one to one so that the sum of IoU is largest. Scores are not
-    averaged over types, because a document has too few segments of each.
-
-    Source: Kirillov et al., Panoptic Segmentation (CVPR 2019), with pages in the place of pixels.
-
-    Example: the true segments are pages 1–4 and 5–6, the predicted ones 1–3 and 4–6. The IoU of 1–3 with 1–4 is 3/4, of
-    4–6 with 5–6 it is 2/3. Both match, and the quality is their mean, 17/24.
-
-    >>> found = count_segment_matches([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")])
-    >>> round(found.panoptic_quality, 4), found.true_positives
-    (0.7083, 2)
-    >>> count_segment_matches([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")], compare_types=True).panoptic_quality
-    0.375
-    """
-    true_segments, predicted_segments = _sort_segments(truth), _sort_segments(predicted)
-    overlaps = np.array(
-        [
-            [_compute_matching_iou(true_span, predicted_span, compare_types) for predicted_span in predicted_segments]
-            for true_span in true_segments
-        ]
-    ).reshape(len(true_segments), len(predicted_segments))
-    matched_overlaps = overlaps[linear_sum_assignment(overlaps, maximize=True)]
-    matched_overlaps = matched_overlaps[matched_overlaps > 0]
-    return SegmentMatchTotals(
-        float(matched_overlaps.sum()),
-        len(matched_overlaps),
-        len(predicted_segments) - len(matched_overlaps),
-        len(true_segments) - len(matched_overlaps),
-    )
-
-
 def is_exact_segmentation(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], compare_types: bool
 ) -> bool:
@@ -301,31 +246,6 @@ def is_exact_segmentation(
     )
 
 
-def compute_drag_and_drop_distance(
-    truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
-) -> int:
-    """Compute the fewest page moves that turn the predicted into the true segments.
-
-    Each predicted segment is matched to at most one true segment so that most pages are shared; all other pages must be
-    moved. Types are ignored. 0 means the same grouping of pages; pages in no predicted segment must all be moved.
-
-    Source: Mungmeeprued et al., Tab this Folder of Documents (DocEng 2022), the least number of drags and drops.
-
-    >>> compute_drag_and_drop_distance([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")], 6)
-    1
-    """
-    true_segments, predicted_segments = _sort_segments(truth), _sort_segments(predicted)
-    shared_pages = np.zeros((len(true_segments), len(predicted_segments)), dtype=int)
-    page_owners = np.array(
-        [
-            _map_pages_to_segment_index(true_segments, total_pages),
-            _map_pages_to_segment_index(predicted_segments, total_pages),
-        ]
-    )
-    np.add.at(shared_pages, tuple(page_owners[:, (page_owners >= 0).all(axis=0)]), 1)
-    return total_pages - int(shared_pages[linear_sum_assignment(shared_pages, maximize=True)].sum())
-
-
 def _sort_segments(spans: Iterable[TypedPageRange]) -> list[TypedPageRange]:
     """Sort spans by first page (stable), without spans that contain no page."""
     return sorted((span for span in spans if span[0] <= span[1]), key=lambda span: span[0])
@@ -337,15 +257,6 @@ def _map_pages_to_segment_index(segments: Sequence[TypedPageRange], total_pages:
     for position, (start_page, end_page, _) in reversed(list(enumerate(segments))):
         page_owners[max(start_page, 1) - 1 : max(end_page, 0)] = position
     return page_owners
-
-
-def _compute_matching_iou(true_span: TypedPageRange, predicted_span: TypedPageRange, compare_types: bool) -> float:
-    """Compute the IoU of two segments; 0 if at most 0.5 or compared types differ."""
-    if compare_types and (true_span[2] != predicted_span[2] or true_span[2] is None):
-        return 0.0
-    shared_pages = min(true_span[1], predicted_span[1]) - max(true_span[0], predicted_span[0]) + 1
-    all_pages = (true_span[1] - true_span[0] + 1) + (predicted_span[1] - predicted_span[0] + 1) - shared_pages
-    return shared_pages / all_pages if 2 * shared_pages > all_pages else 0.0
 
 
 def _compute_detection_scores(true_positives: float, false_positives: float, false_negatives: float) -> DetectionScores:

@@ -105,25 +105,6 @@ def plot_reliability(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def plot_risk_coverage(table: pd.DataFrame, max_error_rate: float) -> Figure:
-    """Plot the error rate among accepted documents by the share of accepted documents."""
-    figure, axes = _create_axes("coverage: share of documents accepted", "risk: error rate among accepted documents")
-    axes.step(table["coverage"], table["risk"], where="post", color=MAIN_COLOUR)
-    axes.plot(table["coverage"], table["risk"], "o", color=MAIN_COLOUR, markersize=3)
-    axes.axhline(max_error_rate, color=ACCENT_COLOUR, linestyle="--", linewidth=1)
-    axes.annotate(
-        f"{max_error_rate:.0%}",
-        (0, max_error_rate),
-        xytext=(2, 3),
-        textcoords="offset points",
-        color=ACCENT_COLOUR,
-        fontsize=8,
-    )
-    axes.set_xlim(0, 1.03)
-    axes.set_ylim(0, max(0.05, *table["risk"], max_error_rate) * 1.15)
-    return figure
-
-
 def plot_stacked_bars(counts: Mapping[str, Mapping[str, int]], colours: Mapping[str, str], x_label: str) -> Figure:
     """Plot horizontal stacked bars of ``counts``: bar name → part → count."""
     figure, axes = _create_axes(x_label, "", (5.2, 1.1 + 0.32 * max(len(counts), 1)))

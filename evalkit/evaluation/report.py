@@ -77,12 +77,6 @@ _RULE_NOTE = (
     "Wrong: documents with the issue whose answer was wrong, the errors that the rule caught. Alone: documents that only this rule escalated; validated and corrected: how many of these documents experts "
     "validated or corrected; minutes: the experts' active time on these documents."
 )
-_STOPPED_COLUMNS = ("level", "who", "errors", "stopped", "share", "documents")
-_STOPPED_NOTE = (
-    "Level segments: an error is any wrong segment of a document, as given; segments merged: after merging neighbours of one "
-    "type. Share: stopped errors as a share of all errors, including unreviewed ones estimated from the sample, with its "
-    "95 % interval. The columns errors and stopped count reviewed documents only."
-)
 #: The sentence shown if a section has no data.
 _MISSING_SECTION_TEXTS = {
     "types": "No expert has confirmed or corrected a document's type yet, and no file of labels was given.",
@@ -213,7 +207,7 @@ def build_report(
         _build_presence_section(study),
         _build_production_section(study),
         _build_verifiers_section(study),
-        _build_calibration_section(study, certificate_settings.max_error_rate),
+        _build_calibration_section(study),
         _build_doubts_section(study),
         _build_experts_section(study),
         _build_cost_section(study),
@@ -462,7 +456,6 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
     rows = [
         (name, *estimates) for name, estimates in segmentation_metrics.estimate_segmentation_measures(study).items()
     ]
-    moved_pages = pd.DataFrame(segmentation_metrics.rank_documents_by_pages_to_move(study), columns=["doc_id", "pages"])
     return EvaluationSection(
         "segments",
         "Segments and pages",
@@ -474,7 +467,6 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
                 "Measures with 95 % intervals (bootstrap over documents)",
                 pd.DataFrame(rows, columns=["measure", "as given", "neighbours of one type merged"]),
             ),
-            EvaluationTable("Pages that a person must move to correct the segments", moved_pages),
         ),
     )
 
@@ -624,10 +616,6 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
     rule_table = _merge_estimate_columns_into_one(
         verifier_performance.tabulate_rule_performance(study), "precision", "low", "high"
     )
-    stopped_table = _merge_estimate_columns_into_one(
-        verifier_performance.tabulate_escalated_errors(study), "share", "low", "high"
-    )
-    stopped_table = stopped_table[(stopped_table["stopped"] > 0) | (stopped_table["kind"] != "code")]
     severities_by_agent = group_pairs(
         (issue.agent, issue.severity) for document in study.documents for issue in document.issues
     )
@@ -646,24 +634,15 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
     return EvaluationSection(
         "verifiers",
         "The verifiers",
-        "First, for each rule: how often it raised an issue, how experts judged these issues, and how many documents only this "
-        "rule escalated. Then the classifier's errors: which verifier escalated them, and which errors no verifier raised."
+        "For each rule: how often it raised an issue, how experts judged these issues, and how many documents only this "
+        "rule escalated."
         + (
             f" Experts struck {quote_count} quotes in {document_count} documents: errors of evidence, not counted as wrong "
             "types or segments."
             if quote_count
             else ""
         ),
-        (
-            EvaluationTable("By rule", rule_table[list(_RULE_COLUMNS)], _RULE_NOTE),
-            EvaluationTable(
-                "The classifier's errors, by what escalated them", stopped_table[list(_STOPPED_COLUMNS)], _STOPPED_NOTE
-            ),
-            EvaluationTable(
-                "Corrected by experts although no verifier raised an issue",
-                verifier_performance.tabulate_unraised_corrections(study),
-            ),
-        ),
+        (EvaluationTable("By rule", rule_table[list(_RULE_COLUMNS)], _RULE_NOTE),),
         (*_plot_rules(rule_table), issue_figure) if severities_by_agent else (),
     )
 
@@ -696,8 +675,8 @@ def _plot_rules(rule_table: pd.DataFrame) -> list[EvaluationFigure]:
     ]
 
 
-def _build_calibration_section(study: Study, max_error_rate: float) -> EvaluationSection | None:
-    measures, reliability_table, risk_coverage_table = confidence_calibration.measure_confidence_calibration(study)
+def _build_calibration_section(study: Study) -> EvaluationSection | None:
+    measures, reliability_table = confidence_calibration.measure_confidence_calibration(study)
     if reliability_table.empty:
         return None
     return EvaluationSection(
@@ -708,10 +687,7 @@ def _build_calibration_section(study: Study, max_error_rate: float) -> Evaluatio
             EvaluationTable("Calibration", tabulate_measures(measures)),
             EvaluationTable("Reliability", reliability_table, is_folded=True),
         ),
-        (
-            EvaluationFigure("Calibration of the confidence", plots.plot_reliability(reliability_table)),
-            EvaluationFigure("Risk against coverage", plots.plot_risk_coverage(risk_coverage_table, max_error_rate)),
-        ),
+        (EvaluationFigure("Calibration of the confidence", plots.plot_reliability(reliability_table)),),
     )
 
 

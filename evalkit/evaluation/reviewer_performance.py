@@ -7,12 +7,10 @@ hidden answer in general: those with a visible answer are mostly escalated docum
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
-import krippendorff
-import numpy as np
 import pandas as pd
 
 from evalkit.core.grouping import group_by
@@ -21,30 +19,6 @@ from evalkit.evaluation.intervals import Estimate, estimate_proportion
 from evalkit.evaluation.metrics import is_exact_segmentation, pool_detection_scores, score_boundaries
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, ReviewRecord, Study
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
-
-
-def compute_krippendorff_alpha(labels_by_expert: Sequence[Sequence[str | None]]) -> float:
-    """Compute Krippendorff's alpha of any number of experts: 1 is full agreement.
-
-    0 is agreement by chance. One row per expert, one column per case, None if the expert did not judge the case. Cases
-    that fewer than two experts judged are ignored. NaN if no case is left or all remaining answers are the same type.
-
-    Source: Krippendorff, Content Analysis (2004), nominal; the krippendorff package computes it.
-
-    >>> round(compute_krippendorff_alpha([["Note", "Note", "Other", None], ["Note", "Other", "Other", "Note"]]), 4)
-    0.4444
-    """
-    labels = sorted({label for row in labels_by_expert for label in row if label is not None})
-    code_by_label = {label: float(code) for code, label in enumerate(labels)}
-    rating_matrix = np.array(
-        [[math.nan if label is None else code_by_label[label] for label in row] for row in labels_by_expert]
-    )
-    paired_ratings = (
-        rating_matrix[:, np.isfinite(rating_matrix).sum(axis=0) > 1] if rating_matrix.ndim == 2 else rating_matrix
-    )
-    if len(np.unique(paired_ratings[np.isfinite(paired_ratings)])) < 2:
-        return math.nan
-    return float(krippendorff.alpha(reliability_data=paired_ratings, level_of_measurement="nominal"))
 
 
 def _list_current_reviews(document: DocumentRecord) -> list[ReviewRecord]:
@@ -146,7 +120,6 @@ def measure_expert_agreement(study: Study) -> tuple[pd.DataFrame, dict[str, Any]
             second_review for _, (first_review, _), (second_review, _) in opinion_pairs if not first_review.is_blind
         ),
         "Cohen's kappa, types": estimate_cohen_kappa(types[0], types[1]),
-        "Krippendorff's alpha, types": compute_krippendorff_alpha(types),
     }
 
 

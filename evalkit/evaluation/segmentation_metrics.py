@@ -12,10 +12,7 @@ import numpy.typing as npt
 
 from evalkit.evaluation.intervals import BOOTSTRAP_SEED, Estimate, RowNumbers, estimate_by_bootstrap
 from evalkit.evaluation.metrics import (
-    SegmentMatchTotals,
-    compute_drag_and_drop_distance,
     compute_page_accuracy,
-    count_segment_matches,
     is_exact_segmentation,
     merge_same_type_neighbours,
     score_boundaries,
@@ -68,10 +65,6 @@ def _compute_f1(sums: CountSums) -> float:
     return float(2 * matched / (2 * matched + spurious + missed))
 
 
-def _compute_panoptic_quality(sums: CountSums) -> float:
-    return SegmentMatchTotals(*sums.tolist()).panoptic_quality
-
-
 def _divide_first_by_second(count_sums: CountSums) -> float:
     return float(count_sums[0] / count_sums[1])
 
@@ -89,27 +82,12 @@ MEASURES: dict[str, SegmentationMeasure] = {
     "boundaries, F1": SegmentationMeasure(
         lambda document: score_boundaries(document.true_spans, document.predicted_spans)[3:], _compute_f1
     ),
-    "panoptic quality": SegmentationMeasure(
-        lambda document: count_segment_matches(document.true_spans, document.predicted_spans), _compute_panoptic_quality
-    ),
-    "panoptic quality, typed": SegmentationMeasure(
-        lambda document: count_segment_matches(document.true_spans, document.predicted_spans, compare_types=True),
-        _compute_panoptic_quality,
-    ),
     "documents with every boundary right": SegmentationMeasure(
         lambda document: (is_exact_segmentation(document.true_spans, document.predicted_spans, compare_types=False), 1),
         _divide_first_by_second,
     ),
     "documents with every segment right": SegmentationMeasure(
         lambda document: (is_exact_segmentation(document.true_spans, document.predicted_spans, compare_types=True), 1),
-        _divide_first_by_second,
-    ),
-    "pages that need not be moved": SegmentationMeasure(
-        lambda document: (
-            document.page_count
-            - compute_drag_and_drop_distance(document.true_spans, document.predicted_spans, document.page_count),
-            document.page_count,
-        ),
         _divide_first_by_second,
     ),
 }
@@ -136,23 +114,6 @@ def estimate_segmentation_measures(study: Study) -> dict[str, tuple[Estimate, Es
         name: (_estimate_measure(documents, measure), _estimate_measure(merged_documents, measure))
         for name, measure in MEASURES.items()
     }
-
-
-def rank_documents_by_pages_to_move(study: Study) -> list[tuple[str, int]]:
-    """List (doc_id, number of pages that a person must move), most pages first.
-
-    Documents without a page to move are left out.
-    """
-    page_count_by_doc_id = {
-        document.doc_id: compute_drag_and_drop_distance(
-            document.true_spans, document.predicted_spans, document.page_count
-        )
-        for document in list_documents_with_segment_truth(study)
-    }
-    return sorted(
-        ((doc_id, page_count) for doc_id, page_count in page_count_by_doc_id.items() if page_count),
-        key=lambda pair: (-pair[1], pair[0]),
-    )
 
 
 def _estimate_measure(documents: Sequence[SegmentedDocument], measure: SegmentationMeasure) -> Estimate:

@@ -15,7 +15,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from pathlib import PurePath
 from threading import Lock
 from typing import Any
 
@@ -52,8 +51,6 @@ _MAX_NAME_LENGTH = 64
 _NAME_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{_MAX_NAME_LENGTH - 1}}}")
 #: Names that evalkit gives to runs without one: date and number.
 _GIVEN_NAME_PATTERN = re.compile(r"(\d{4}-\d{2}-\d{2})-(\d+)")
-#: The run of the results of an older evalkit, which kept no history.
-EARLIER_RUN_NAME = "earlier"
 #: Accepts every schema version: a file is only copied, and its times are read.
 _ANY_VERSION = 1 << 31
 
@@ -265,7 +262,7 @@ def require_valid_run_name(name: str, known_names: Iterable[str]) -> None:
     problem, remedy = None, f"Use up to {_MAX_NAME_LENGTH} letters, digits, '-', '_' and '.', for example baseline-2."
     if not _NAME_PATTERN.fullmatch(name) or ".." in name or name.endswith("."):
         problem = "has forbidden characters, or is too long"
-    elif _GIVEN_NAME_PATTERN.fullmatch(name) or name == EARLIER_RUN_NAME:
+    elif _GIVEN_NAME_PATTERN.fullmatch(name):
         problem = "is one that evalkit gives itself"
     elif (known_name := folded_names.get(name.casefold())) == name:
         problem = "is that of a run whose record is missing"
@@ -313,8 +310,6 @@ def begin_or_continue_run(
     UsageError for a bad name, and for a name whose run cannot be continued.
     """
     records = read_run_records(output_folder)
-    if not records and output_folder.list_json_files(RESULTS_FOLDER):
-        records = [_record_earlier_results(output_folder)]
     newest = records[-1] if records else None
     comparable_settings = json.loads(encode_canonical_json(settings))  # as they are read from a record
     continued = next((record for record in records if record.name == name), None)
@@ -354,34 +349,6 @@ def _choose_name(day: str, known_names: Iterable[str]) -> str:
     matches = map(_GIVEN_NAME_PATTERN.fullmatch, known_names)
     numbers = [int(match[2]) for match in matches if match and match[1] == day]
     return f"{day}-{max(numbers, default=0) + 1}"
-
-
-def _record_earlier_results(output_folder: OutputFolder) -> RunRecord:
-    """Record the results of an older evalkit as one run, so that they are kept too."""
-    documents, starts = {}, {""}
-    for file_name in output_folder.list_json_files(RESULTS_FOLDER):
-        with suppress(LookupError, AttributeError, ValueError):  # the run reports damaged results
-            result = _parse_or_empty(output_folder.read_bytes(file_name))
-            starts.add(get_run_start(result))
-            documents[PurePath(file_name).stem] = RunDocument(
-                sha256=result["sha256"],
-                fingerprint=result["fingerprint"],
-                decision=result.get("decision"),
-                decision_rule=result.get("decision_rule"),
-                error_code=result.get("error", {}).get("code"),
-                result=StoredResult(run=EARLIER_RUN_NAME, sha256=hash_result(result)),
-            )
-    record = RunRecord(
-        name=EARLIER_RUN_NAME,
-        number=1,
-        is_named=True,
-        inputs=RunInputs(),
-        settings={},
-        sessions=tuple(RunSession(times={"started_at": start, "finished_at": start}) for start in sorted(starts)),
-        documents=documents,
-    )
-    save_run_record(output_folder, record)
-    return record
 
 
 def save_run_record(output_folder: OutputFolder, record: RunRecord) -> None:

@@ -6,13 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
-from sklearn.metrics import brier_score_loss
 
 from evalkit.evaluation.confidence_calibration import (
-    compute_brier_score,
     compute_expected_calibration_error,
     tabulate_reliability,
-    tabulate_risk_coverage,
 )
 from evalkit.evaluation.intervals import estimate_proportion
 
@@ -60,11 +57,8 @@ def test_a_weight_is_so_many_documents(pairs, random):
     weighted = tabulate_reliability(said, right, weights)
     assert weighted[names].to_numpy() == pytest.approx(tabulate_reliability(*repeated)[names].to_numpy(), abs=1e-9)
     assert weighted["n"].sum() == len(pairs)
-    for function in (compute_expected_calibration_error, compute_brier_score):
-        assert function(said, right, weights) == pytest.approx(function(*repeated), abs=1e-9)
-    names = ["threshold", "coverage", "risk"]
-    theirs = tabulate_risk_coverage(*repeated)[names].to_numpy()
-    assert tabulate_risk_coverage(said, right, weights)[names].to_numpy() == pytest.approx(theirs, abs=1e-9)
+    error = compute_expected_calibration_error(said, right, weights)
+    assert error == pytest.approx(compute_expected_calibration_error(*repeated), abs=1e-9)
 
 
 def test_few_documents_of_great_weight_have_a_wide_interval():
@@ -76,46 +70,6 @@ def test_few_documents_of_great_weight_have_a_wide_interval():
     )
 
 
-@given(rows)
-def test_brier_is_scikit_learns(pairs):
-    said, right = columns(pairs)
-    assert compute_brier_score(said, right) == pytest.approx(
-        brier_score_loss(right, said, pos_label=True, labels=[0, 1]), abs=1e-9
-    )
-    assert compute_brier_score([float(one) for one in right], right) == 0
-    assert compute_expected_calibration_error([float(one) for one in right], right) == 0
-
-
 def test_calibration_without_documents():
     assert tabulate_reliability([], []).empty
     assert math.isnan(compute_expected_calibration_error([], []))
-    assert math.isnan(compute_brier_score([], []))
-    assert tabulate_risk_coverage([], []).empty
-
-
-@pytest.mark.parametrize("function", [tabulate_reliability, compute_expected_calibration_error, compute_brier_score])
-def test_what_is_no_confidence_is_refused(function):
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        function([1.2], [True])
-    with pytest.raises(ValueError, match="NaN"):
-        function([math.nan], [True])
-    with pytest.raises(ValueError, match="pass one score, one outcome"):
-        function([0.5], [])
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Risk against coverage
-
-
-@settings(max_examples=50)
-@given(rows, st.randoms())
-def test_risk_and_coverage_of_each_threshold(pairs, random):
-    score, right = columns(pairs)
-    table = tabulate_risk_coverage(score, right)
-    assert sorted(set(score), reverse=True) == table["threshold"].tolist()
-    for row in table.itertuples():
-        accepted = [was for one, was in pairs if one >= row.threshold]
-        assert row.n == len(accepted)
-        assert row.coverage == pytest.approx(len(accepted) / len(pairs), abs=1e-9)
-        assert row.risk == pytest.approx(1 - sum(accepted) / len(accepted), abs=1e-9)
-    assert tabulate_risk_coverage(*columns(random.sample(pairs, len(pairs)))).equals(table)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from benchmarks.deidentifying import measure_masked_medical_terms, measure_missed_planted_identifiers
 from evaluation.truths import Output, bundle_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,8 +25,6 @@ from evalkit.evaluation.deidentify import (
     find_labelled_identifiers,
     find_mask_spans,
     mask_text,
-    measure_masked_medical_terms,
-    measure_missed_planted_identifiers,
 )
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.samples import write_demo_folder

@@ -13,11 +13,9 @@ from evalkit.classification.schema import DocumentType
 from evalkit.evaluation.metrics import (
     CANNOT_TELL,
     compute_accuracy,
-    compute_drag_and_drop_distance,
     compute_macro_f1,
     compute_mixture_error,
     compute_page_accuracy,
-    count_segment_matches,
     find_boundaries,
     is_exact_segmentation,
     list_page_types,
@@ -128,10 +126,8 @@ def test_a_perfect_answer_is_perfect(spans):
     assert compute_page_accuracy(spans, backwards, PAGES) == 1
     assert score_boundaries(spans, backwards)[:3] == (1, 1, 1)
     for typed in (False, True):
-        assert count_segment_matches(spans, backwards, typed).panoptic_quality == 1
         assert is_exact_segmentation(spans, backwards, typed)
         assert is_exact_segmentation(merge_same_type_neighbours(spans), merge_same_type_neighbours(backwards), typed)
-    assert compute_drag_and_drop_distance(spans, backwards, PAGES) == 0
 
 
 @given(good_spans(), any_spans, st.randoms())
@@ -139,37 +135,18 @@ def test_any_answer_has_scores_within_bounds(truth, predicted, random):
     assert len(list_page_types(predicted, PAGES)) == PAGES
     numbers = [compute_page_accuracy(truth, predicted, PAGES), *score_boundaries(truth, predicted)[:3]]
     for typed in (False, True):
-        found = count_segment_matches(truth, predicted, typed)
-        numbers.append(found.panoptic_quality)
-        assert found.true_positives + found.false_negatives == len(truth)
-        assert is_exact_segmentation(truth, predicted, typed) <= (found.panoptic_quality == pytest.approx(1))
+        assert is_exact_segmentation(truth, predicted, typed) <= (score_boundaries(truth, predicted).f1 == 1)
     assert all(0 <= number <= 1 + 1e-9 for number in numbers)
-    assert 0 <= compute_drag_and_drop_distance(truth, predicted, PAGES) <= PAGES
-    assert (
-        count_segment_matches(truth, predicted, True).true_positives
-        <= count_segment_matches(truth, predicted).true_positives
-    )
     # The first listed wins a page only where two begin together.
     distinct = list({span[0]: span for span in predicted}.values())
     shuffled = random.sample(distinct, len(distinct))
     assert list_page_types(distinct, PAGES) == list_page_types(shuffled, PAGES)
-    assert compute_drag_and_drop_distance(truth, distinct, PAGES) == compute_drag_and_drop_distance(
-        truth, shuffled, PAGES
-    )
-    assert count_segment_matches(truth, distinct) == pytest.approx(count_segment_matches(truth, shuffled))
 
 
 @given(good_spans(), good_spans())
 def test_whoever_comes_first(one, other):
     assert score_boundaries(one, other).f1 == score_boundaries(other, one).f1
     assert score_boundaries(one, other).precision == score_boundaries(other, one).recall
-    assert count_segment_matches(one, other).panoptic_quality == pytest.approx(
-        count_segment_matches(other, one).panoptic_quality
-    )
-    assert compute_drag_and_drop_distance(one, other, PAGES) == compute_drag_and_drop_distance(other, one, PAGES)
-    assert (compute_drag_and_drop_distance(one, other, PAGES) == 0) == is_exact_segmentation(
-        one, other, compare_types=False
-    )
 
 
 def as_labels(spans):
@@ -213,61 +190,19 @@ def test_no_answer_is_right_about_nothing(nothing):
     truth = [(1, 5, "Note")]
     assert compute_page_accuracy(truth, nothing, 5) == 0
     assert score_boundaries(truth, nothing)[:3] == (0, 0, 0)
-    assert count_segment_matches(truth, nothing).panoptic_quality == 0
     assert not is_exact_segmentation(truth, nothing, compare_types=False)
-    assert compute_drag_and_drop_distance(truth, nothing, 5) == 5
 
 
 def test_cannot_tell_is_never_the_right_type():
     unknown = [(1, 3, None)]
     assert compute_page_accuracy(unknown, unknown, 3) == 0
     assert not is_exact_segmentation(unknown, unknown, compare_types=True)
-    assert count_segment_matches(unknown, unknown, compare_types=True).panoptic_quality == 0
-    assert count_segment_matches(unknown, unknown).panoptic_quality == 1
 
 
 def test_malformed_spans_mean_what_is_said_of_them():
     spans = [(4, 5, "B"), (2, 4, "A"), (2, 2, "C"), (9, 7, "D"), (0, 1, "E"), (7, 99, "F")]
     assert list_page_types(spans, 8) == ["E", "A", "A", "A", "B", None, "F", "F"]
     assert find_boundaries(spans) == {2, 4, 7}
-
-
-def test_overlapping_predictions_match_a_segment_once():
-    found = count_segment_matches([(1, 10, "A")], [(1, 9, "A"), (1, 10, "A")])
-    assert (found, found.panoptic_quality) == ((1, 1, 1, 0), pytest.approx(2 / 3))
-
-
-def test_half_is_not_more_than_half():
-    assert count_segment_matches([(1, 4, "A")], [(1, 2, "A"), (3, 4, "A")]).true_positives == 0
-    assert count_segment_matches([(1, 5, "A")], [(1, 3, "A"), (4, 5, "A")]).true_positives == 1
-
-
-@pytest.mark.parametrize(
-    ("truth", "predicted", "moves"),
-    [
-        ([(1, 6, "A")], [(1, 3, "A"), (4, 6, "B")], 3),
-        ([(1, 3, "A"), (4, 6, "B")], [(1, 6, "A")], 3),
-        ([(1, 2, "A"), (3, 4, "A"), (5, 6, "A")], [(1, 3, "A"), (4, 6, "A")], 2),
-        # The largest overlap first would keep 3 + 0 pages; keeping 2 + 2 moves fewer.
-        ([(1, 3, "A"), (4, 5, "B"), (6, 6, "C")], [(1, 1, "A"), (2, 6, "B")], 3),
-        ([(1, 6, "A")], [(2, 5, "A")], 2),
-    ],
-)
-def test_pages_to_move_worked_out(truth, predicted, moves):
-    assert compute_drag_and_drop_distance(truth, predicted, 6) == moves
-
-
-@given(good_spans(), good_spans())
-def test_pages_to_move_by_trying_everything(truth, predicted):
-    pages = [set(range(first, last + 1)) for first, last, _ in truth]
-    theirs = [set(range(first, last + 1)) for first, last, _ in predicted]
-    if len(pages) <= 5 and len(theirs) <= 5:
-        few, many = sorted([pages, theirs], key=len)
-        kept = max(
-            sum(len(a & b) for a, b in zip(few, chosen, strict=True))
-            for chosen in itertools.permutations(many, len(few))
-        )
-        assert compute_drag_and_drop_distance(truth, predicted, PAGES) == PAGES - kept
 
 
 @given(good_spans())

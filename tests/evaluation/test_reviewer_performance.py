@@ -1,4 +1,4 @@
-"""Agreement of experts: scikit-learn's kappa, Krippendorff's own example, and the cases where neither is defined."""
+"""Agreement of experts: scikit-learn's kappa, and the cases where it is not defined."""
 
 import math
 
@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from evalkit.evaluation.metrics import compute_cohen_kappa
-from evalkit.evaluation.reviewer_performance import compute_krippendorff_alpha
 
 labels = st.sampled_from(["Note", "Other", "Radiology"])
 pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=30)
@@ -45,32 +44,3 @@ def test_kappa_is_about_the_same_cases():
     with pytest.raises(ValueError, match="shorter"):
         compute_cohen_kappa(["Note"], [])
     assert math.isnan(compute_cohen_kappa([], []))
-
-
-def test_alpha_is_krippendorffs_own_example():
-    # The four observers of twelve units in Computing Krippendorff's Alpha-Reliability (2011), nominal: 0.743.
-    rows = ["1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 ."]
-    table = [[None if label == "." else label for label in row.split()] for row in rows]
-    assert compute_krippendorff_alpha(table) == pytest.approx(0.743421052631579, abs=1e-9)
-    assert compute_krippendorff_alpha(table[::-1]) == pytest.approx(compute_krippendorff_alpha(table), abs=1e-9)
-    assert compute_krippendorff_alpha([row[::-1] for row in table]) == pytest.approx(
-        compute_krippendorff_alpha(table), abs=1e-9
-    )
-
-
-@given(pairs)
-def test_alpha_of_two_from_its_definition(rows):
-    # 1 - observed over expected disagreement, where the expected is drawn without putting back.
-    pool = [label for pair in rows for label in pair]
-    differ = sum(a != b for i, a in enumerate(pool) for j, b in enumerate(pool) if i != j)
-    value = compute_krippendorff_alpha(list(zip(*rows, strict=True)))
-    if not differ:
-        assert math.isnan(value)
-        return
-    expected = differ / (len(pool) * (len(pool) - 1))
-    assert value == pytest.approx(1 - sum(a != b for a, b in rows) / len(rows) / expected, abs=1e-9)
-
-
-@pytest.mark.parametrize("table", [[], [[], []], [["Note", None], [None, "Other"]], [["Note", "A"], ["Note", None]]])
-def test_alpha_without_pairs_that_could_differ_is_not_a_number(table):
-    assert math.isnan(compute_krippendorff_alpha(table))

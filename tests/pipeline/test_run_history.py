@@ -263,16 +263,6 @@ def test_a_run_whose_end_is_not_in_the_chain_fails(
     assert not verify_integrity(open_folder(tmp_path / "output")).faults
 
 
-def test_results_of_an_older_evalkit_are_kept_too(inbox: Path, tmp_path: Path) -> None:
-    output = tmp_path / "output"
-    evalkit.run(inbox, output=output)
-    shutil.rmtree(output / "runs")
-    evalkit.run(inbox, output=output, name="new", profile="lean")
-    assert [record.name for record in read_run_records(open_folder(output))] == ["earlier", "new"]
-    assert list_kept_files(output) == ["earlier/results/quest_cbc.json", f"earlier/results/{DOC}.json"]
-    assert decide(output, "earlier")[0] == "AUTO_ACCEPT"
-
-
 def test_replaced_fields_are_kept(samples: Path, tmp_path: Path) -> None:
     output, pdf = tmp_path / "output", samples / "pathology_report.pdf"
     evalkit.run(pdf, output=output, name="fields", extract=True)
@@ -303,7 +293,6 @@ def test_replaced_fields_are_kept(samples: Path, tmp_path: Path) -> None:
         "a\n",
         "x" * 65,
         "2026-01-02-3",
-        "earlier",
         "FIRST",
     ],
 )
@@ -315,7 +304,7 @@ def test_a_bad_name_is_refused_with_the_remedy(name: str) -> None:
 
 @given(st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,62}[A-Za-z0-9_])?", fullmatch=True))
 def test_a_plain_name_is_accepted(name: str) -> None:
-    if name != "earlier" and not name[:4].isdigit():
+    if not name[:4].isdigit():
         require_valid_run_name(name, [])
 
 

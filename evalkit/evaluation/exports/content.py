@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +100,6 @@ class ExportContent:
     documents: tuple[ExportDocument, ...]
     problems: list[str]
     """A sentence for each document that is left out or incomplete; a format's writer adds its own."""
-    folder_words: frozenset[str] = frozenset()
-    """Identifying words of file and reviewer names, which are masked in all texts (``PseudonymMap.folder_words``)."""
 
     def iterate_rows(self, documents: Sequence[ExportDocument] | None = None) -> Iterator[GroundTruthRow]:
         """Yield the table's rows for some documents, or for all if None."""
@@ -161,9 +158,7 @@ def collect_content(output_folder: OutputFolder, options: ExportOptions) -> Expo
             replace(export_document, split_part=part_by_doc_id[export_document.truth.record.doc_id])
             for export_document in documents
         ]
-    return ExportContent(
-        options, output_folder, tuple(documents), problems, aliases.folder_words if aliases else frozenset()
-    )
+    return ExportContent(options, output_folder, tuple(documents), problems)
 
 
 def _create_pseudonym_map(
@@ -234,20 +229,3 @@ def iterate_base_cases(content: ExportContent) -> Iterator[CaseOpinions]:
             continue
         if not opinions.base_packet.is_attention_check:
             yield opinions
-
-
-def require_same_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundTruthRow], file_name: str) -> None:
-    """Raise an error if rows read back from an export differ from the written rows."""
-    for row_number, (read_row, expected_row) in enumerate(zip_longest(read_rows, expected_rows), 1):
-        if read_row != expected_row:
-            columns = (
-                ()
-                if not (read_row and expected_row)
-                else [column for column in expected_row if read_row.get(column) != expected_row[column]]
-            )
-            raise EvalkitError(
-                f"{file_name} differs from the exported data when it is read again: row {row_number} "
-                + (f"differs in {', '.join(columns)}" if columns else "is missing or was added"),
-                code="EXPORT-DIFFERS",
-                remedy="The file was removed. Export again; if the error repeats, report it.",
-            )

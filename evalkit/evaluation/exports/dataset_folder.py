@@ -3,24 +3,17 @@
 ``datasets.load_dataset(folder)`` of Hugging Face opens it, with the parts and the types of the columns.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
-from evalkit.errors import StoreError
 from evalkit.evaluation.data_card import render_data_card
-from evalkit.evaluation.deidentify import measure_masked_medical_terms, measure_missed_planted_identifiers
 from evalkit.evaluation.exports.content import ExportContent, ExportDocument
 from evalkit.evaluation.exports.export_folder import replace_export_folder
 from evalkit.evaluation.exports.parquet import create_parquet, get_arrow_type, iterate_typed_rows
-from evalkit.evaluation.ground_truth_table import GroundTruthRow, read_folder_ground_truth
+from evalkit.evaluation.ground_truth_table import GroundTruthRow
 from evalkit.evaluation.private_files import create_private_file
-from evalkit.review.loaders import read_bundle
 
 #: Name of the only part if a dataset folder is exported without a split.
 _UNDIVIDED_PART = "train"
-#: Number of identifiers per kind planted to measure what masking misses, their random seed, and the maximum number of
-#: documents searched for needlessly masked medical terms.
-_PLANTED_PER_KIND, _PLANTED_SEED, _MAX_HARM_TEXTS = 200, 0, 200
 
 
 def write_dataset_folder(content: ExportContent, target: Path) -> int:
@@ -33,8 +26,7 @@ def write_dataset_folder(content: ExportContent, target: Path) -> int:
     with replace_export_folder(target, "folder") as folder:
         (folder / "data").mkdir(mode=0o700)
         for name, rows in rows_by_part.items():
-            file_name = f"{name}.parquet"
-            create_parquet(folder / "data" / file_name, list(content.options.column_meanings), rows, file_name)
+            create_parquet(folder / "data" / f"{name}.parquet", list(content.options.column_meanings), rows)
         create_private_file(folder / "README.md", card)
     return sum(map(len, rows_by_part.values()))
 
@@ -56,21 +48,5 @@ def _render_card(
         },
         unreadable_count=len(content.problems),
         is_split=options.share_by_part is not None,
-        missed_identifiers=measure_missed_planted_identifiers(_PLANTED_SEED, _PLANTED_PER_KIND)
-        if options.deidentify
-        else None,
-        needless_masking=measure_masked_medical_terms(_iterate_sample_texts(content), content.folder_words)
-        if options.deidentify
-        else None,
+        is_masked=options.deidentify,
     )
-
-
-def _iterate_sample_texts(content: ExportContent) -> Iterator[str]:
-    """Yield the texts of up to 200 documents: always those with the smallest hashes."""
-    folder_truth = read_folder_ground_truth(content.output_folder.root, include_silver=content.options.include_silver)
-    truths = [candidate for candidate in folder_truth.documents if candidate.sha256]
-    for truth in sorted(truths, key=lambda candidate: candidate.sha256 or "")[:_MAX_HARM_TEXTS]:
-        try:
-            yield "\n".join(page.text for page in read_bundle(content.output_folder, truth.record.doc_id).pages)
-        except StoreError:
-            continue  # already reported when the documents were collected

@@ -3,7 +3,6 @@
 from typing import Literal
 
 from evalkit.core.records import StrictRecord
-from evalkit.review.permissions import ReviewerRole
 from evalkit.store import (
     PURGE_INTENT_FILE,
     PURGE_RECORDS_FOLDER,
@@ -14,7 +13,7 @@ from evalkit.store import (
     read_numbered_records,
 )
 
-#: Version 2 has the reviewers' roles, version 3 what an audit found.
+#: Version 3 has what an audit found.
 SCHEMA_VERSION = 3
 AuditAnswer = Literal["not drawn", "right", "wrong", "unanswered"]
 
@@ -34,8 +33,6 @@ class PurgedReview(StrictRecord):
     outcome: str | None = None
     seconds_active: float | None = None
     versions: dict[str, str] = {}
-    role: ReviewerRole | None = None
-    """The reviewer's role at that time; None if it is not known."""
     seeded: bool = False
     """True if the reviewed case had a planted fault."""
 
