@@ -1,7 +1,7 @@
 """The texts under the headers: labelled records without the names, birth dates and ages of their own patients.
 
 A record is left out if a person would still stand in it. Names of clinicians stay. The records of each type are dealt out in turn:
-the 1st, 3rd, 5th … to the open half, the 2nd, 4th, 6th … to the sealed half, to c, to e and to g.
+the 1st, 3rd, 5th … to the open half, the 2nd, 4th, 6th … to the sealed half; `build.HALVES` tells which of the two each later half takes.
 """
 
 from __future__ import annotations

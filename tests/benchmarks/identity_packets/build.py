@@ -1,6 +1,6 @@
 """Draw 150 packets of a half, with the truth of every page.
 
-    cd tests && python -m benchmarks.identity_packets.build FOLDER --data DATA_FOLDER --half open|sealed|c|d|e|f|g [--count N]
+    cd tests && python -m benchmarks.identity_packets.build FOLDER --data DATA_FOLDER --half open|sealed|c|d|e|f|g|h_open|h_sealed [--count N]
 
 FOLDER gets the PDFs and `truth.jsonl`, one line a packet: `pages` tell what is printed on each page (name, birth date and numbers as printed,
 or null), `documents` who each document is about, `expected` what the packet is: `one` person, `several` persons in documents of their own,
@@ -8,7 +8,8 @@ or `mixed` (a page of another person inside a document; `foreign_pages`). A docu
 its last page, and the foreign page once more as a document of its own. Where family and given name stand in cells of their own, `name` holds both with a comma
 between. `number_kinds` runs parallel to `numbers`. A page without name is still of the document's person.
 The same half is the same packet by packet, whatever the count. `c` to `g` have layouts and persons of their own under the texts of the
-sealed, the open, the sealed, the open and the sealed half.
+sealed, the open, the sealed, the open and the sealed half. `h_open` and `h_sealed` have persons and layouts of their own under the texts of
+the open and the sealed half.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ HALVES = {
     "e": ("layouts_e", "sealed"),
     "f": ("layouts_f", "open"),
     "g": ("layouts_g", "sealed"),
+    "h_open": ("layouts_h_open", "open"),
+    "h_sealed": ("layouts_h_sealed", "sealed"),
 }
 KINDS = {
     "two_persons_separate": (20, 10),
@@ -147,7 +150,11 @@ class Packet:
         institution = institution or rng.choice(self.institutions)
         layout = layout or self.draw_layout(person, full)
         card = self.draw_card(person, institution, variant, short_middle)
-        kind = "Other" if layout.body != "text" else rng.choice(TYPES if layout.name != "named_in_text" else TYPES[:9])
+        kind = (
+            "Other"
+            if layout.body != "text"
+            else rng.choice(layout.types or (TYPES if layout.name != "named_in_text" else TYPES[:9]))
+        )
         if layout.grown_only and kind == "Other":
             kind = "Clinical Note"
         if not person.adult and kind != "Other":

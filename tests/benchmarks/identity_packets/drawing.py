@@ -190,7 +190,10 @@ def wrap(text: str, font: str, size: float, width: float) -> list[str]:
 
 @dataclass(frozen=True)
 class Layout:
-    """`begin` draws the head of a first page, `follow` of a later one (both return the y of the body), `finish` draws feet with the page count."""
+    """`begin` draws the head of a first page, `follow` of a later one (both return the y of the body), `finish` draws feet with the page count.
+
+    Without `types` it suits a document of any type.
+    """
 
     name: str
     family: str
@@ -204,6 +207,7 @@ class Layout:
     every_page: bool = False
     body: str = "text"
     grown_only: bool = False
+    types: tuple[str, ...] = ()
 
 
 @dataclass
