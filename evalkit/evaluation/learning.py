@@ -37,9 +37,9 @@ LATER_SHARE = 1 / 3
 MIN_LEARNED, MIN_LATER = 30, 30
 #: Highest p-value of McNemar's test at the first attempt; the nth attempt has 1/n² of it.
 MAX_P_VALUE = 0.05
-#: An answer is learned only if weights that were learned without its week find it at least this probable; the second
-#: number is for answers that agree with the program's in sight, because people agree with its errors too.
-MIN_SUPPORT, MIN_CONFIRMATION_SUPPORT = 0.3, 0.8
+#: An answer is learned only if weights that were learned without its week find each of its documents at least this
+#: probable; the second number is for answers that agree with the program's in sight, because people agree with its errors.
+MIN_SUPPORT, MIN_CONFIRMATION_SUPPORT = 0.5, 0.8
 #: p-value from which a part's share of unsupported answers is no chance.
 _MAX_SUSPICION_P = 0.05
 #: Share of the shipped validation texts that the challenger may get wrong beyond the champion: about what the shipped
@@ -299,6 +299,9 @@ def screen_answers(training_set: SiteTrainingSet) -> tuple[npt.NDArray[np.bool_]
             reason = f"other weeks do not support {count} of this {what}'s {int(is_part.sum())} answers"
             left_out.append(LeftOut(name, reason, int((is_part & is_learned).sum())))
             is_learned &= ~is_part
+    # Whoever errs about one document of a file is not believed about the others.
+    unsupported_ids = {document.id for document, is_fine in zip(documents, is_supported, strict=True) if not is_fine}
+    is_supported = np.array([document.id not in unsupported_ids for document in documents], dtype=bool)
     left_out.append(LeftOut("", "other weeks do not support them", int((is_learned & ~is_supported).sum())))
     return is_learned & is_supported, tuple(row for row in left_out if row.answers)
 

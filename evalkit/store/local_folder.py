@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from typing_extensions import override
@@ -138,21 +138,24 @@ class LocalOutputFolder(OutputFolder):
 
     @override
     def map_file_versions(self, subfolder: str | None = None) -> dict[str, FileVersion]:
-        versions: dict[str, FileVersion] = {}
+        return {
+            name: FileVersion(status.st_size, f"{status.st_ino}-{status.st_mtime_ns}")
+            for name, status in self._iterate_statuses(subfolder)
+            if stat.S_ISREG(status.st_mode)
+        }
+
+    def _iterate_statuses(self, subfolder: str | None = None) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield name and status of every file, folder and link below a folder."""
         folder_paths = [str(self.root) if subfolder is None else self._local_path_text(subfolder)]
         try:
             while folder_paths:
                 for entry in _scan_folder(folder_paths.pop()):
-                    if entry.is_dir(follow_symlinks=False):
+                    status = entry.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(status.st_mode):
                         folder_paths.append(entry.path)
-                    elif entry.is_file(follow_symlinks=False):
-                        status = entry.stat(follow_symlinks=False)
-                        versions[entry.path[len(str(self.root)) + 1 :]] = FileVersion(
-                            status.st_size, f"{status.st_ino}-{status.st_mtime_ns}"
-                        )
+                    yield entry.path[len(str(self.root)) + 1 :], status
         except OSError as error:
             raise _build_store_error(self.root, subfolder or "", error) from error
-        return versions
 
     @override
     def read_listed_file(self, name: str) -> bytes:
@@ -169,14 +172,18 @@ class LocalOutputFolder(OutputFolder):
 
     def list_symlinks(self) -> list[str]:
         """List all symbolic links in the output folder and its subfolders, sorted."""
-        return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
+        return sorted(name for name, status in self._iterate_statuses() if stat.S_ISLNK(status.st_mode))
 
     def list_exposed_names(self, top_names: Iterable[str] = _PRIVATE_NAMES, modes: int = EXPOSING_MODES) -> list[str]:
         """List, sorted, the files and folders that grant one of these permissions."""
-        tops = (self.root / name for name in top_names)
-        paths = (path for top in tops if top.exists() for path in (top, *top.rglob("[!.]*")))
+        tops = frozenset(top_names)
         return sorted(
-            str(path.relative_to(self.root)) for path in paths if not path.is_symlink() and path.stat().st_mode & modes
+            name
+            for name, status in self._iterate_statuses()
+            if name.partition("/")[0] in tops
+            and not PurePath(name).name.startswith(".")
+            and not stat.S_ISLNK(status.st_mode)
+            and status.st_mode & modes
         )
 
     @staticmethod

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json
 from typing_extensions import override
 
 from evalkit.core.gc_pause import pause_gc
@@ -373,7 +374,7 @@ def parse_stored_json(
     """
     try:
         with pause_gc():
-            stored = json.loads(content, object_hook=object_hook)
+            stored = json.loads(content, object_hook=object_hook) if object_hook else _parse_json(content)
         if _SURROGATE_ESCAPE.search(content):
             encode_canonical_json(stored)  # half of a surrogate pair can be read, but not be written or hashed
         stored_version = stored["schema_version"]
@@ -393,6 +394,13 @@ def parse_stored_json(
             remedy="Install the version of evalkit that wrote the file.",
         )
     return dict(stored)
+
+
+def _parse_json(content: bytes) -> Any:
+    try:
+        return from_json(content)  # twice as fast
+    except ValueError:  # also where values are nested more than 200 deep
+        return json.loads(content)
 
 
 def add_trailing_newline(content: bytes) -> bytes:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from builders import document as build_bundle
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from evalkit.classification.schema import DocumentType
+from evalkit.classification.training.site_weights import SiteDocument
 from evalkit.evaluation.learning import (
     AnsweredFile,
     FileOutcome,
     compute_sign_test_p_value,
     judge_outcomes,
+    screen_answers,
 )
 
 RIGHT, WRONG, ASKED = (
@@ -100,3 +105,30 @@ def test_right_means_what_was_vouched_for():
     assert RIGHT.is_right(answered())
     assert not RIGHT.is_right(answered()._replace(segments=segments))
     assert RIGHT._replace(segments=segments).is_right(answered()._replace(segments=segments))
+
+
+def test_an_answer_about_a_file_is_learned_whole_or_not():
+    """A wrong type of one document of a file leaves out its other document, which other weeks support."""
+    supports = {"mixed": (0.99, 0.1), "unlikely": (0.49,), "likely": (0.51,), "whole": (0.9, 0.6)}
+    rows = [(name, support) for name, shares in supports.items() for support in shares]
+    documents = [
+        SiteDocument(
+            name,
+            (build_bundle(f"text {number}").pages[0],),
+            DocumentType.OTHER,
+            str(number),
+            "2026-W07",
+            frozenset(),
+            True,
+        )
+        for number, (name, _) in enumerate(rows)
+    ]
+    is_learned, left_out = screen_answers(
+        SimpleNamespace(documents=documents, compute_support=lambda _: np.array([support for _, support in rows]))
+    )
+    assert [name for (name, _), is_kept in zip(rows, is_learned, strict=True) if is_kept] == [
+        "likely",
+        "whole",
+        "whole",
+    ]
+    assert [(row.who, row.answers) for row in left_out] == [("", 3)]
