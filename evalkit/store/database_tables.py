@@ -96,7 +96,7 @@ cases = sa.Table(
     sa.Column("source", CodePointText, nullable=False, server_default=""),
     sa.Column("is_blind", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("barred", CodePointText, nullable=False, server_default=""),
-    # The task of the reviewers who should decide the case, see ``review.roster``.
+    # The task of the reviewers who should decide the case, see ``review.permissions``.
     sa.Column("task", CodePointText, nullable=False, server_default=""),
     # The document that the case shows under another name; empty if the case has the document's name.
     sa.Column("shows", CodePointText, nullable=False, server_default="", index=True),
