@@ -446,7 +446,7 @@ def test_cases_of_other_tasks_do_not_come_unasked(workspace: Any, open_tab: Any)
     roster.add_reviewer_or_replace_code("dr_lee", tasks=("bank", "tax"))
     assert lee.choose_next_case_id() == "bank"
     roster.add_reviewer_or_replace_code("dr_lee")
-    assert (roster.read_tasks("dr_lee"), roster.read_tasks("dr_new")) == (("bank", "tax"), ())
+    assert (roster.get_permissions("dr_lee").tasks, roster.get_permissions("dr_new").tasks) == (("bank", "tax"), ())
 
 
 def test_last_ten_cases_are_listed_and_reopened_with_answer(
