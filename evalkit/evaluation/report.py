@@ -77,6 +77,12 @@ _RULE_NOTE = (
     "Wrong: documents with the issue whose answer was wrong, the errors that the rule caught. Alone: documents that only this rule escalated; validated and corrected: how many of these documents experts "
     "validated or corrected; minutes: the experts' active time on these documents."
 )
+_STOPPED_COLUMNS = ("level", "who", "errors", "stopped", "share", "documents")
+_STOPPED_NOTE = (
+    "Level segments: an error is any wrong segment of a document, as given; segments merged: after merging neighbours of one "
+    "type. Share: stopped errors as a share of all errors, including unreviewed ones estimated from the sample, with its "
+    "95 % interval. The columns errors and stopped count reviewed documents only."
+)
 #: The sentence shown if a section has no data.
 _MISSING_SECTION_TEXTS = {
     "types": "No expert has confirmed or corrected a document's type yet, and no file of labels was given.",
@@ -616,6 +622,10 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
     rule_table = _merge_estimate_columns_into_one(
         verifier_performance.tabulate_rule_performance(study), "precision", "low", "high"
     )
+    stopped_table = _merge_estimate_columns_into_one(
+        verifier_performance.tabulate_escalated_errors(study), "share", "low", "high"
+    )
+    stopped_table = stopped_table[(stopped_table["stopped"] > 0) | (stopped_table["kind"] != "code")]
     severities_by_agent = group_pairs(
         (issue.agent, issue.severity) for document in study.documents for issue in document.issues
     )
@@ -634,15 +644,24 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
     return EvaluationSection(
         "verifiers",
         "The verifiers",
-        "For each rule: how often it raised an issue, how experts judged these issues, and how many documents only this "
-        "rule escalated."
+        "First, for each rule: how often it raised an issue, how experts judged these issues, and how many documents only this "
+        "rule escalated. Then the classifier's errors: which verifier escalated them, and which errors no verifier raised."
         + (
             f" Experts struck {quote_count} quotes in {document_count} documents: errors of evidence, not counted as wrong "
             "types or segments."
             if quote_count
             else ""
         ),
-        (EvaluationTable("By rule", rule_table[list(_RULE_COLUMNS)], _RULE_NOTE),),
+        (
+            EvaluationTable("By rule", rule_table[list(_RULE_COLUMNS)], _RULE_NOTE),
+            EvaluationTable(
+                "The classifier's errors, by what escalated them", stopped_table[list(_STOPPED_COLUMNS)], _STOPPED_NOTE
+            ),
+            EvaluationTable(
+                "Corrected by experts although no verifier raised an issue",
+                verifier_performance.tabulate_unraised_corrections(study),
+            ),
+        ),
         (*_plot_rules(rule_table), issue_figure) if severities_by_agent else (),
     )
 
