@@ -1,6 +1,7 @@
 """Export ground truth in one of the formats of ``exports.formats``.
 
-Each file is written under a temporary name and then renamed, so a file with the final name is always complete. Files have mode 0600 and folders 0700, because notes, quotes and texts may identify
+Each file is written under a temporary name, read back and compared before it is renamed, so a file with the final name
+is always complete and correct. Files have mode 0600 and folders 0700, because notes, quotes and texts may identify
 patients.
 """
 
@@ -56,7 +57,8 @@ def export_ground_truth(
         report_split: Called with the number of documents in each part of the split, before anything is written. The
             shares that are reached differ from ``split``, because related documents stay together.
 
-    UsageError if options contradict each other or ``to`` cannot be written. If documents had to be left out or are incomplete, all others are written first, then a
+    UsageError if options contradict each other or ``to`` cannot be written; EvalkitError if a written file does not
+    read back as intended. If documents had to be left out or are incomplete, all others are written first, then a
     StoreError names the problems.
     """
     require_choice("format", file_format, EXPORT_FORMATS)

@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import open_index
 
-from evalkit.errors import StoreError, UsageError
+from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
-from evalkit.evaluation.exports import dataset_folder
+from evalkit.evaluation.exports import csv_table, dataset_folder, jsonl, parquet
 from evalkit.evaluation.exports.content import PAGE_BREAK, ExportedTruth
 from evalkit.evaluation.exports.csv_table import CSV_COLUMNS
 from evalkit.evaluation.ground_truth_table import COLUMNS, load_ground_truth
@@ -417,6 +417,21 @@ def test_a_link_is_followed(output: Output, tmp_path: Path) -> None:
     export_ground_truth(output.root, tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert len(lines(tmp_path / "real")) == 2
+
+
+@pytest.mark.parametrize("column", ["reviewer", "is_simulated"])
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_what_reads_otherwise_than_meant_is_named_and_not_kept(
+    output: Output, tmp_path: Path, file_format: Any, column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name in ((jsonl, "_read_jsonl"), (csv_table, "_read_csv"), (parquet, "_read_parquet")):
+        read = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda path, read=read: [row | {column: "x"} for row in read(path)])
+    place = tmp_path / "place"
+    place.mkdir()
+    with pytest.raises(EvalkitError, match=f"row 1 differs in {column}"):
+        export_ground_truth(output.root, place / "t", file_format=file_format)
+    assert list(place.iterdir()) == []
 
 
 def test_a_cut_export_leaves_the_one_before(output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

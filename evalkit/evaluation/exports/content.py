@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -229,3 +230,20 @@ def iterate_base_cases(content: ExportContent) -> Iterator[CaseOpinions]:
             continue
         if not opinions.base_packet.is_attention_check:
             yield opinions
+
+
+def require_same_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundTruthRow], file_name: str) -> None:
+    """Raise an error if rows read back from an export differ from the written rows."""
+    for row_number, (read_row, expected_row) in enumerate(zip_longest(read_rows, expected_rows), 1):
+        if read_row != expected_row:
+            columns = (
+                ()
+                if not (read_row and expected_row)
+                else [column for column in expected_row if read_row.get(column) != expected_row[column]]
+            )
+            raise EvalkitError(
+                f"{file_name} differs from the exported data when it is read again: row {row_number} "
+                + (f"differs in {', '.join(columns)}" if columns else "is missing or was added"),
+                code="EXPORT-DIFFERS",
+                remedy="The file was removed. Export again; if the error repeats, report it.",
+            )

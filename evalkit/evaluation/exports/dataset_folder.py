@@ -26,7 +26,8 @@ def write_dataset_folder(content: ExportContent, target: Path) -> int:
     with replace_export_folder(target, "folder") as folder:
         (folder / "data").mkdir(mode=0o700)
         for name, rows in rows_by_part.items():
-            create_parquet(folder / "data" / f"{name}.parquet", list(content.options.column_meanings), rows)
+            file_name = f"{name}.parquet"
+            create_parquet(folder / "data" / file_name, list(content.options.column_meanings), rows, file_name)
         create_private_file(folder / "README.md", card)
     return sum(map(len, rows_by_part.values()))
 

@@ -4,6 +4,7 @@ Each segment is a document of its own with a PDF of its pages alone. Patients ha
 them, as the files do.
 """
 
+import json
 import secrets
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -17,9 +18,9 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.page_cutting import cut_pages
 from evalkit.errors import EvalkitError, StoreError
 from evalkit.evaluation.deidentify import create_document_pseudonym
-from evalkit.evaluation.exports.content import ExportContent, iterate_base_cases
+from evalkit.evaluation.exports.content import ExportContent, iterate_base_cases, require_same_rows
 from evalkit.evaluation.exports.export_folder import replace_export_folder
-from evalkit.evaluation.fhir.bundle_reader import BUNDLES_FOLDER, FACTS
+from evalkit.evaluation.fhir.bundle_reader import BUNDLES_FOLDER, FACTS, read_truth
 from evalkit.evaluation.fhir.resources import BundleBuilder, FileRecord
 from evalkit.evaluation.fhir.subjects import FileSubjects, identify_subjects
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument
@@ -72,6 +73,7 @@ def write_fhir_folder(content: ExportContent, target: Path) -> int:
                 )
                 path = folder / BUNDLES_FOLDER / f"{record.bundle.doc_id}.json"
                 create_private_file(path, _serialise_bundle(BundleBuilder(record).build()))
+                _require_same_truth(path, record)
                 count += 1
             except EvalkitError as error:
                 content.problems.append(f"{doc_id!r}: {error}")
@@ -238,3 +240,14 @@ def _serialise_bundle(bundle_json: dict[str, Any]) -> str:
     from fhir.resources.R4B.bundle import Bundle  # 0.6 s, and no other export needs it
 
     return str(Bundle.model_validate(bundle_json).model_dump_json())
+
+
+def _require_same_truth(path: Path, record: FileRecord) -> None:
+    """Raise an EvalkitError if the written Bundle differs from what was meant."""
+    truth = read_truth(json.loads(path.read_bytes()), path.name)
+    expected = [record.truth.model_dump(mode="json") | dict(record.facts)] if record.truth else []
+    for row in expected:
+        for segment in row["ground_truth_classification"]["segments"]:
+            segment["patient"] = None  # never exported
+    read_rows = [truth.record.model_dump(mode="json") | truth.facts] if truth else []
+    require_same_rows(read_rows, expected, path.name)

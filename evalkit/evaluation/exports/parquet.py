@@ -9,9 +9,9 @@ import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from evalkit.evaluation.exports.content import ExportContent, ExportDocument
+from evalkit.evaluation.exports.content import ExportContent, ExportDocument, require_same_rows
 from evalkit.evaluation.ground_truth_table import GroundTruthRow, get_column_dtype
 from evalkit.evaluation.private_files import open_private_file, replace_file_atomically
 
@@ -26,7 +26,7 @@ def write_parquet(content: ExportContent, target: Path) -> int:
     """Write the file; return the number of rows."""
     rows = list(iterate_typed_rows(content, content.documents))
     with replace_file_atomically(target) as temporary_path:
-        create_parquet(temporary_path, list(content.options.column_meanings), rows)
+        create_parquet(temporary_path, list(content.options.column_meanings), rows, target.name)
     return len(rows)
 
 
@@ -55,8 +55,8 @@ def _parse_time(text: str) -> datetime | None:
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
 
 
-def create_parquet(path: Path, column_names: Sequence[str], rows: list[GroundTruthRow]) -> None:
-    """Create a private Parquet file."""
+def create_parquet(path: Path, column_names: Sequence[str], rows: list[GroundTruthRow], shown_name: str) -> None:
+    """Create a private Parquet file, read it back and compare."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -66,6 +66,7 @@ def create_parquet(path: Path, column_names: Sequence[str], rows: list[GroundTru
         pq.write_table(pa.Table.from_pylist(rows, schema), file, use_dictionary=coded)
         file.flush()
         os.fsync(file.fileno())
+    require_same_rows(_read_parquet(path), rows, shown_name)
 
 
 def get_arrow_type(column: str) -> pa.DataType:
@@ -77,3 +78,10 @@ def get_arrow_type(column: str) -> pa.DataType:
     own_types = {"vouched": pa.list_(pa.string()), "reviewed_at": pa.timestamp("us", tz="UTC")}
     types: dict[str, pa.DataType] = {"Int64": pa.int64(), "Float64": pa.float64(), "bool": pa.bool_()}
     return own_types.get(column) or types.get(get_column_dtype(column), pa.string())
+
+
+def _read_parquet(path: Path) -> list[Any]:
+    import pyarrow.parquet as pq
+
+    with path.open("rb") as file:
+        return list(pq.read_table(file).to_pylist())
