@@ -192,7 +192,7 @@ def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
             "overall": "nobody can tell"
             if opinion.outcome == "undeterminable"
             else opinion.draft.dominant_type or "cannot tell",
-            "can_take": opinion.outcome != "undeterminable" and not case.is_completed,
+            "can_take": opinion.outcome != "undeterminable" and not case.is_locked,
             "notes": opinion.notes,
             "segments": [
                 {

@@ -256,7 +256,7 @@ def _render_field_opinions(case: FieldReviewCase) -> list[dict[str, Any]]:
             else ""
             if opinion.draft.fields
             else "as the program read it",
-            "can_take": opinion.outcome != "undeterminable" and not case.is_completed,
+            "can_take": opinion.outcome != "undeterminable" and not case.is_locked,
             "notes": opinion.notes,
             "fields": [
                 {

@@ -47,7 +47,7 @@ function render({ model, el: root }) {
     say(model, { action: "view", view: wanted });
   };
   const next = () => say(model, { action: "next" });
-  const open = (row) => say(model, { action: "open", case_id: row.case_id, take_over: isHeld(row) });
+  const open = (row) => say(model, { action: "open", case_id: row.case_id, take_over: isHeld(row) && !model.get("only_looks") });
   const isHeld = (row) => Boolean(row.holder) && !row.is_mine;
 
   // ---- permanent elements: they are not rebuilt with the rows, so that focus and half-typed words are not lost
@@ -56,6 +56,7 @@ function render({ model, el: root }) {
   const counts = el("span", { class: "ek-muted" });
   const nextButton = el("button", { class: "ek-primary", "data-key": "n", onclick: next }, "Next case", kbd("n"));
   const notice = el("p", { class: "ek-queue-notice", role: "status" });
+  const role = el("p", { class: "ek-queue-role", hidden: true });
   let typing = null;
   const searched = () => {
     clearTimeout(typing);
@@ -93,6 +94,7 @@ function render({ model, el: root }) {
   fill(root, el("div", { class: "ek-queue-inner" },
     el("div", { class: "ek-queue-head" }, title, counts, el("span", { class: "ek-grow" }),
       el("button", { text: "Refresh", onclick: () => say(model, { action: "refresh" }) }), nextButton),
+    role,
     notice, replies,
     el("div", { class: "ek-queue-tools", role: "search" },
       search, menus.map(({ box }) => box),
@@ -115,11 +117,13 @@ function render({ model, el: root }) {
     if (row.holder === model.get("reviewer")) return `open in another of your tabs since ${clock(row.since)}`;
     if (row.holder) return `open by ${row.holder} since ${clock(row.since)}`;
     if (row.is_barred) return "must be answered by another expert";
+    if (row.needs_adjudicator) return "must be decided by an adjudicator";
     if (row.status === "deferred") return row.deferred_by ? `deferred by ${row.deferred_by}: ${row.deferred_because}` : "deferred";
     return "";
   };
   const verb = (row) => {
-    if (row.status === "completed") return "Read";
+    if (row.status === "completed" || model.get("only_looks")) return "Read";
+    if (row.needs_adjudicator) return null;
     if (row.is_barred && !row.is_mine) return null;
     if (isHeld(row)) return "Take over";
     return row.is_mine ? "Continue" : "Open";
@@ -166,6 +170,7 @@ function render({ model, el: root }) {
 
   const drawHead = () => {
     const { pending = 0, in_review: opened = 0, deferred = 0, lost = 0, done_today: done = 0, done_by_me: mine = 0 } = model.get("counts");
+    const onlyLooks = model.get("only_looks");
     title.textContent = pending ? `${number(pending)} ${pending === 1 ? "case is" : "cases are"} waiting`
       : lost ? "No cases can be shown" : `No cases are waiting for you. ${number(done)} done today.`;
     counts.textContent = [
@@ -178,7 +183,9 @@ function render({ model, el: root }) {
     drawn.textContent = `${number(audits)} ${audits === 1 ? "case" : "cases"} drawn at random for you${since ? `, the oldest ${since} ago` : ""}. Every eighth case is one of them, whatever the filters.`;
     fill(replies, model.get("replies").map((reply) => el("p", { class: "ek-queue-notice" },
       `${reply.reviewer} replies about ${reply.case_id}: “${reply.sentence}”`)));
-    nextButton.hidden = !pending;
+    nextButton.hidden = !pending || Boolean(onlyLooks);
+    role.textContent = onlyLooks;
+    role.hidden = !onlyLooks;
     const sentences = [lost
       ? `${number(lost)} ${lost === 1 ? "case is" : "cases are"} missing from this list because files were lost. Ask your administrator to restore them.`
       : "", model.get("notice")].filter(Boolean);
@@ -218,7 +225,7 @@ function render({ model, el: root }) {
     el("b", { text: row.pdf_filename }), el("span", { text: OUTCOMES[row.outcome] || row.outcome }),
     el("span", { class: "ek-muted", text: [new Date(row.closed_at).toLocaleString(), row.seconds_active ? took(row.seconds_active) : ""].filter(Boolean).join(" · ") }),
     el("button", { class: "ek-link", "data-focus": `read ${row.case_id}`, text: "Read", onclick: () => say(model, { action: "open", case_id: row.case_id }) }),
-    row.outcome === "reopened" ? null
+    row.outcome === "reopened" || model.get("only_looks") ? null
       : el("button", { "data-focus": `reopen ${row.case_id}`, "aria-label": `Reopen ${row.pdf_filename}`, text: "Reopen", onclick: () => say(model, { action: "reopen", case_id: row.case_id }) }))));
   const drawPager = () => {
     const view = model.get("view");

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import traitlets
 
+from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.queue import QueuePage
 from widgets.screen_widget import ScreenWidget
 
@@ -21,6 +22,9 @@ class QueuePanel(ScreenWidget, scripts=("queue_panel",), styles=("queue_panel",)
     facets = traitlets.Dict(help="The values to choose from for each filter, with the number of cases of each value.")
     view = traitlets.Dict(help="The ``QueueQuery`` to which the list belongs, as a dict.")
     matching = traitlets.Int(0, help="The number of cases that match search and filters, on all pages.")
+    only_looks = traitlets.Unicode(
+        help="A sentence why the reviewer can only read cases; empty if the reviewer can decide them."
+    )
     reviewer = traitlets.Unicode(help="The reviewer's login name.")
     drawn_since = traitlets.Unicode(help="The time at which the oldest waiting audit or sample was drawn; or empty.")
     next_case_id = traitlets.Unicode(help="The case of this page that comes next; empty if it is on another page.")
@@ -52,6 +56,7 @@ class QueuePanel(ScreenWidget, scripts=("queue_panel",), styles=("queue_panel",)
             tasks=list(queue_page.tasks),
             replies=list(page_fields["replies"]),
             recent=[],
+            only_looks=READ_ONLY_SENTENCE if queue_page.is_read_only else "",
             notice=notice,
         )
 

@@ -482,7 +482,7 @@ def _render_template_opinions(case: TemplateReviewCase) -> list[dict[str, Any]]:
             else ""
             if opinion.draft.template
             else "approved as it was",
-            "can_take": opinion.outcome != "undeterminable" and not case.is_completed,
+            "can_take": opinion.outcome != "undeterminable" and not case.is_locked,
             "changes": list(case.describe_changes(opinion.draft)),
             "notes": opinion.notes,
         }

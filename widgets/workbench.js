@@ -350,7 +350,7 @@ function render({ model, el: root }) {
       model.get("notice") ? el("span", { class: "ek-notice", text: model.get("notice") }) : null,
       el("span", { class: "ek-pill", title: "cases that you finished today; cases still open; your median time per case", text: `${done} done · ${total} left${median ? ` · median ${median}` : ""}` }),
       el("progress", { max: Math.max(done + total, 1), value: done, "aria-label": `${done} done by you today, ${total} left` }),
-      el("span", { class: "ek-pill", text: model.get("reviewer") }),
+      el("span", { class: "ek-pill", text: [model.get("reviewer"), model.get("role")].filter(Boolean).join(" · ") }),
       el("button", { "data-key": "Shift+G", onclick: guidelines.toggle }, "Guidelines", kbd("⇧G")),
       el("button", { class: "ek-help", "data-focus": "help", "aria-label": "all keys", title: "All keys", onclick: toggleKeys }, el("kbd", { text: "?" })),
       model.get("can_log_out") ? logout : null,

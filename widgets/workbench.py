@@ -32,6 +32,7 @@ from evalkit.review import (
     HighlightedPlace,
     QueueQuery,
     ReviewCase,
+    ReviewerRole,
     ReviewSession,
     SubmissionReceipt,
     get_base_case_id,
@@ -62,6 +63,7 @@ class TopBar(TypesWidget, scripts=("workbench",), styles=("theme", "workbench"))
     tab = traitlets.Unicode(
         help="The tab's id, if a notebook cell was run again and this screen replaces the one before; else empty."
     )
+    role = traitlets.Unicode(help="The reviewer's role; empty for an expert.")
     title = traitlets.Unicode(help="The open file's name; empty in the queue.")
     subtitle = traitlets.Unicode(
         help="The number of pages, why the case is in the queue, and the mail it was attached to."
@@ -144,7 +146,7 @@ class Workbench:
         The draft is saved, and the session keeps its claim until the new page opens the same case.
         """
         with suppress(EvalkitError):  # it was saved before; only where the expert looked may be lost
-            if earlier._controller is not None and not earlier.case.is_completed:
+            if earlier._controller is not None and not earlier.case.is_locked:
                 earlier.save_and_show_draft(earlier.draft)
         self._review_session, earlier._review_session = earlier._review_session, None
         self._tab_id = self.bar.tab = earlier._tab_id
@@ -190,7 +192,7 @@ class Workbench:
         owner, action = answer
         if action.needs_session and self._review_session is None:
             return  # the browser has not sent the id of its tab yet
-        if action.is_change and self._controller is not None and self.case.is_completed:
+        if action.is_change and self._controller is not None and self.case.is_locked:
             return  # a locked case has no enabled buttons, so the press came too late
         if action.clears_problem:
             self.segment_editor.problem = self.segment_editor.question = ""
@@ -235,6 +237,7 @@ class Workbench:
         self._forget_case()  # the case was opened by the page before the reload, or by another view of this notebook
         try:
             self._review_session = self._review_session or ReviewSession(self._output_folder, self._reviewer, tab_id)
+            self._show_role(self._review_session.role)
         except EvalkitError as error:
             self._show_fault(error, message)
             return
@@ -273,7 +276,7 @@ class Workbench:
         if message.get("tab") != self._tab_id:
             return  # sent by a view that another view has replaced
         elapsed_seconds, self._active_seconds = max(active_seconds - self._active_seconds, 0.0), active_seconds
-        if self._controller is None or self.case.is_completed:
+        if self._controller is None or self.case.is_locked:
             return
         try:
             self.review_session.renew_claim(self.case.packet.case_id)
@@ -312,7 +315,7 @@ class Workbench:
             self._release_case()
 
     def _release_case(self) -> None:
-        if self._controller is not None and not self.case.is_completed:
+        if self._controller is not None and not self.case.is_locked:
             self.review_session.release_case(self.case.packet.case_id)
 
     def close_session(self) -> None:
@@ -329,6 +332,7 @@ class Workbench:
         self.review_session.forget_last_submission()  # the list has the last cases, to be reopened from their reviews
         queue_page = self.review_session.load_queue_page()
         self.queue_panel.show_queue_page(queue_page, notice)
+        self._show_role(queue_page.role)
         self.bar.set_traits(title="", subtitle="", address="", **self._render_progress())
         self._replace_case_on_screen(self.queue_panel)
 
@@ -354,6 +358,9 @@ class Workbench:
         """Handle again the message that led to the error screen."""
         retry_message, self._retry_message = self._retry_message, {}
         self.dispatch_message(retry_message)
+
+    def _show_role(self, role: ReviewerRole) -> None:
+        self.bar.role = "" if role == "expert" else role
 
     def _render_progress(self) -> dict[str, Any]:
         progress = self.review_session.measure_progress()
@@ -383,7 +390,7 @@ class Workbench:
     def open_next_case(self, _: Message) -> None:
         """Open the case that should be decided next, or say that none is waiting."""
         # If a case is open, this is the second press of a double click, unless the case is closed.
-        if self._controller is None or self.case.is_completed:
+        if self._controller is None or self.case.is_locked:
             self._open_next_or_show_queue("No cases are waiting for you.")
 
     def open_case(self, message: Message) -> None:
@@ -424,7 +431,7 @@ class Workbench:
         panel = self.panels[packet.kind]
         self._controller = CONTROLLER_BY_KIND[packet.kind](self, case, panel)
         self._page_images, self.page_pane.note = open_page_images(self._output_folder, case.bundle)
-        if self._page_images is None and not case.is_completed:
+        if self._page_images is None and not case.is_locked:
             raise DocumentError(self.page_pane.note, code="PAGES-MISSING", remedy="The case is free for others again.")
         self._opened_case_count += 1
         token = f"{packet.case_id}:{self._opened_case_count}"
@@ -582,7 +589,7 @@ class Workbench:
         """Save the draft and show it; "saved" appears only after the write has succeeded."""
         self.controller.draft, self._is_page_unsaved = draft, False
         try:
-            if not self.case.is_completed:
+            if not self.case.is_locked:
                 self.segment_editor.saved = "Not saved"
                 saved_at = self.review_session.save_draft_and_get_time(self.case.packet.case_id, draft)
                 self.segment_editor.saved = f"Draft saved {saved_at[11:19]}"
@@ -610,15 +617,15 @@ class Workbench:
             notes=draft.notes,
             is_changed=case.has_expert_changes(draft),
             is_blind=case.is_blind,
-            is_locked=case.is_completed,
+            is_locked=case.is_locked,
             can_correct=controller.can_correct(),
             why_not=controller.explain_block() or "",
             open_doubts=case.describe_open_doubts(draft),
             issue_id=controller.get_open_issue_id(),
             issue_notes=draft.issue_notes,
-            record=[] if case.is_completed else [asdict(line) for line in case.describe_record(draft)],
-            can_ask=not case.is_completed and get_base_case_id(case.packet.case_id) == case.packet.case_id,
-            can_reply=bool(is_asked) and not case.is_completed,
+            record=[] if case.is_locked else [asdict(line) for line in case.describe_record(draft)],
+            can_ask=not case.is_locked and get_base_case_id(case.packet.case_id) == case.packet.case_id,
+            can_reply=bool(is_asked) and not case.is_locked,
             undo=self._describe_undo(),
         )
         self._update_panel()
@@ -632,7 +639,7 @@ class Workbench:
                     issue_verdict.issue_id: {"verdict": issue_verdict.verdict} for issue_verdict in draft.issue_verdicts
                 },
                 notes=draft.issue_notes,
-                is_locked=self.case.is_completed,
+                is_locked=self.case.is_locked,
             )
             self.controller.render_draft()
 

@@ -9,6 +9,7 @@ from evalkit.cli.options import JsonOption, create_output_option, load_settings,
 from evalkit.cli.render import render_fields_or_template_case, render_queue, render_result
 from evalkit.cli.terminal import ConsoleTable, print_outcome
 
+RoleName = Literal["expert", "adjudicator", "analyst"]
 ReviewerArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the reviewer.")]
 
 
@@ -132,6 +133,10 @@ def add(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name of the reviewer: 1 to 40 letters, digits, '.', '_' or '-'.")
     ],
+    role: Annotated[
+        RoleName | None,
+        typer.Option(help="Role of the reviewer.", show_default="expert, or the role that they had before"),
+    ] = None,
     tasks: Annotated[
         str | None,
         typer.Option(
@@ -151,9 +156,11 @@ def add(
 
     Example: evalkit reviewers add dr_lee --tasks clinical,tax
     """
-    from evalkit.review.roster import parse_tasks
+    from evalkit.review.permissions import parse_tasks
 
-    code = open_roster(output).add_reviewer_or_replace_code(name, tasks=None if tasks is None else parse_tasks(tasks))
+    code = open_roster(output).add_reviewer_or_replace_code(
+        name, role=role, tasks=None if tasks is None else parse_tasks(tasks)
+    )
     print_outcome(
         [
             f"{name}'s code: {code}",
@@ -162,6 +169,25 @@ def add(
         lambda: {"reviewer": name, "code": code},
         as_json=as_json,
     )
+
+
+@reviewers.command()
+def appoint(
+    name: ReviewerArgument,
+    role: Annotated[RoleName, typer.Argument(metavar="ROLE", help="New role: expert, adjudicator or analyst.")],
+    output: Annotated[str | None, create_output_option("Folder or bucket of the reviewer")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Change the role of a reviewer.
+
+    The change takes effect at once. Experts answer cases; adjudicators also decide between two experts' answers;
+    analysts can only read. As long as no adjudicator may decide between two answers, any expert who gave neither of
+    them may decide.
+
+    Example: evalkit reviewers appoint dr_lee adjudicator
+    """
+    open_roster(output).set_role(name, role)
+    print_outcome([f"{name} is an {role} now"], lambda: {"reviewer": name, "role": role}, as_json=as_json)
 
 
 @reviewers.command()
@@ -174,7 +200,7 @@ def remove(
 
     The reviewer's code and logins stop working at once, an open page within half a minute. Reviews stay, with the
     reviewer's name. If the reviewer had a case open, others can open it once the page has ended, or take it over at
-    once. `evalkit reviewers add` lets the reviewer log in again.
+    once. `evalkit reviewers add` lets the reviewer log in again, in the same role.
 
     Example: evalkit reviewers remove dr_lee
     """
@@ -188,17 +214,16 @@ def list_reviewers(
     output: Annotated[str | None, create_output_option("Folder or bucket whose reviewers are listed")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the reviewers and their tasks.
+    """List the reviewers, their roles and tasks.
 
     Example: evalkit reviewers list
     """
     roster = open_roster(output)
-    tasks_by_reviewer = {name: roster.read_tasks(name) for name in roster.list_reviewers()}
-    table = ConsoleTable(
-        ("reviewer", "tasks"), [(name, ", ".join(tasks) or "all") for name, tasks in tasks_by_reviewer.items()]
-    )
+    roles = roster.read_roles()
+    rows = [(name, role, ", ".join(roster.get_permissions(name).tasks) or "all") for name, role in roles.items()]
+    table = ConsoleTable(("reviewer", "role", "tasks"), rows)
     print_outcome(
-        [table if tasks_by_reviewer else "There is no reviewer yet; add one with: evalkit reviewers add NAME"],
-        lambda: tasks_by_reviewer,
+        [table if roles else "There is no reviewer yet; add one with: evalkit reviewers add NAME"],
+        lambda: roles,
         as_json=as_json,
     )

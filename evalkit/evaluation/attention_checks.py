@@ -157,7 +157,7 @@ def plant_and_queue_attention_checks(
         ] or vouched_documents
         candidates.sort(key=lambda document: hashlib.sha256(f"{seed}:{drawn_at}:{document.sha256}".encode()).digest())
         checked_doc_ids = {doc_id for _, doc_id in iterate_check_case_and_doc_ids(output_folder)}
-        reviewers = ReviewerRoster(output_folder).list_reviewers()
+        deciding_reviewers = ReviewerRoster(output_folder).list_deciding_reviewers()
         with open_index(output_folder) as index:
             new_checks: list[AttentionCheck] = []
             known_to_everybody = 0
@@ -166,7 +166,7 @@ def plant_and_queue_attention_checks(
                     break
                 if record.doc_id in checked_doc_ids:
                     continue
-                if reviewers and {review.reviewer for review in record.reviews}.issuperset(reviewers):
+                if deciding_reviewers and {review.reviewer for review in record.reviews}.issuperset(deciding_reviewers):
                     known_to_everybody += 1
                     continue
                 with hold_case_write_lock(

@@ -60,7 +60,7 @@ def read_attention_check_outcomes(
 
     For each check that cannot be read, a sentence is added to ``collected_problems``.
     """
-    roster = ReviewerRoster(output_folder).list_reviewers()
+    roster = ReviewerRoster(output_folder).list_deciding_reviewers()
     for case_id, _ in iterate_check_case_and_doc_ids(output_folder):
         try:
             yield _read_attention_check_outcome(output_folder, case_id, roster)
@@ -69,7 +69,7 @@ def read_attention_check_outcomes(
 
 
 def _read_attention_check_outcome(
-    output_folder: OutputFolder, case_id: str, reviewers: Sequence[str]
+    output_folder: OutputFolder, case_id: str, deciding_reviewers: Sequence[str]
 ) -> AttentionCheckOutcome:
     attention_check = read_attention_check(output_folder, case_id)
     identity_fields = (
@@ -85,7 +85,9 @@ def _read_attention_check_outcome(
     opinions = CaseOpinions.read(output_folder, case_id)
     reviews = opinions.numbered_reviews_by_case_id[case_id]
     if not reviews:
-        is_everyone_excluded = bool(reviewers) and set(reviewers) <= set(opinions.list_excluded_reviewers(case_id))
+        is_everyone_excluded = bool(deciding_reviewers) and set(deciding_reviewers) <= set(
+            opinions.list_excluded_reviewers(case_id)
+        )
         return AttentionCheckOutcome(*identity_fields, "nobody" if is_everyone_excluded else "waiting")
     review = reviews[0][1]
     return AttentionCheckOutcome(

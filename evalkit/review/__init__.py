@@ -68,6 +68,7 @@ from evalkit.review.packet import (
     is_packet_frozen,
     issue_text,
 )
+from evalkit.review.permissions import ReviewerRole
 from evalkit.review.plain_sentences import IssueAnswers, describe_issue, get_issue_answers, shows_own_words
 from evalkit.review.queue import (
     QueuePage,
@@ -125,6 +126,7 @@ __all__ = [
     "ReviewProgress",
     "ReviewSession",
     "ReviewSubmitter",
+    "ReviewerRole",
     "ReviewerRoster",
     "SMEPacket",
     "SMEPacketGenerator",

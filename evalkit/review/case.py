@@ -22,6 +22,7 @@ from evalkit.review.field_answers import format_field_value
 from evalkit.review.ground_truth import GroundTruthRecord, Review, ReviewOutcome
 from evalkit.review.issue_context import IssueContext, build_issue_context, get_issue_id
 from evalkit.review.packet import SMEPacket
+from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.submission import Correction, Submission, build_incomplete_review_error
 from evalkit.store import Deferral, OutputFolder
 
@@ -131,6 +132,8 @@ class ReviewCase(ABC):
     """The reviewer who deferred the case, with time and reason; None if it is not deferred."""
     feedback: str = ""
     """Feedback on an answered attention check; empty for any other case."""
+    is_read_only: bool = False
+    """True if this reviewer's role permits reading cases but not deciding them."""
     closing_review: Review | None = None
     """The review that decided a closed case; None if open, or not to be read yet. ``draft`` is its answer. The case is closed
     unless its reviewer looks again at an own blind answer."""
@@ -151,6 +154,11 @@ class ReviewCase(ABC):
     def quote_locator(self) -> QuoteLocator:
         """Quote locator for all issues of the case; it indexes the document once."""
         return QuoteLocator(self.bundle)
+
+    @property
+    def is_locked(self) -> bool:
+        """True if the case is closed or this reviewer may not decide cases."""
+        return self.is_completed or self.is_read_only
 
     @property
     def is_blind(self) -> bool:
@@ -274,9 +282,13 @@ class ReviewCase(ABC):
 
         Always None in a blind case: the reason would reveal the agent's answer.
         """
-        if self.is_completed:
-            return _CASE_CLOSED_SENTENCE
+        if self.is_locked:
+            return self._lock_reason
         return None if self.is_blind else self._unvalidatable_reason
+
+    @property
+    def _lock_reason(self) -> str:
+        return _CASE_CLOSED_SENTENCE if self.is_completed else READ_ONLY_SENTENCE
 
     def explain_validation_block(self, draft: Draft) -> str | None:
         """Explain to the clinician why the case cannot be validated now; None if it can.
@@ -306,8 +318,8 @@ class ReviewCase(ABC):
 
         None if it can. The rules for the overall type and the shares are checked only when the draft is submitted.
         """
-        if self.is_completed:
-            return _CASE_CLOSED_SENTENCE
+        if self.is_locked:
+            return self._lock_reason
         obstacle = self._find_obstacle_and_remedy(draft)
         return obstacle[0] if obstacle else None
 

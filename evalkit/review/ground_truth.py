@@ -30,6 +30,7 @@ from evalkit.review.field_answers import (
     find_extraction_template,
 )
 from evalkit.review.packet import EXTRACTION_SUFFIX, ReviewStatus
+from evalkit.review.permissions import ReviewerRole
 from evalkit.review.review_plan import QuestionPart
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.statements.statement_template import StatementTemplate
@@ -145,6 +146,8 @@ class Review(StrictRecord):
     schema_version: int = SCHEMA_VERSION
     reviewer: str
     """Name of the reviewer who submitted the review."""
+    role: ReviewerRole = Field(default="expert", exclude_if=lambda role: role == "expert")
+    """The reviewer's role at that time; not written for an expert."""
     submitted_at: str
     """Time of submission (ISO 8601, UTC)."""
     seconds_active: float | None

@@ -20,6 +20,7 @@ from evalkit.review.claiming import ClaimHolder, compute_abandoned_expiry
 from evalkit.review.ground_truth import derive_review_status, find_newest_revision, hash_review_file
 from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.packet import ReviewReason, ReviewStatus, ReviewTask
+from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.store import (
     PACKETS_FOLDER,
     REVIEWS_FOLDER,
@@ -44,6 +45,7 @@ _ROWS_PER_PAGE = 50
 AUDIT_INTERVAL = 8
 #: The most audits and samples that are interleaved: enough for some 400 cases, after which the list has moved on.
 _MAX_WOVEN_CASES = 50
+_NO_RESTRICTIONS = Permissions()
 
 
 @dataclass(frozen=True)
@@ -151,11 +153,14 @@ class QueueRow:
     """The reason for deferring the case."""
     is_barred: bool
     """True if this reviewer must not answer the case, because they have given or seen an answer to it."""
+    needs_adjudicator: bool
+    """True if only an adjudicator may decide the case and this reviewer is none."""
 
     @property
     def can_come_next(self) -> bool:
         """True if the case is waiting and this reviewer may decide it."""
-        return self.status in ("pending", "in_review") and self.holder is None and not self.is_barred
+        is_waiting = self.status in ("pending", "in_review") and self.holder is None
+        return is_waiting and not (self.is_barred or self.needs_adjudicator)
 
 
 @dataclass(frozen=True)
@@ -182,6 +187,10 @@ class QueuePage:
     """For each filter, its possible values with the number of cases that match the search and all other filters."""
     view: QueueQuery = QueueQuery()
     """The query, with the number of the page that is shown."""
+    role: ReviewerRole = "expert"
+    """The role of the reviewer who looks at the queue."""
+    is_read_only: bool = False
+    """True if this reviewer may not decide cases."""
     drawn: int = 0
     """Number of audits and samples that wait for this reviewer, whatever the filters."""
     drawn_since: str | None = None
@@ -265,29 +274,30 @@ class QueueList:
         queue_query: QueueQuery,
         now: datetime,
         holder: ClaimHolder,
-        tasks: Sequence[ReviewTask] = (),
+        permissions: Permissions = _NO_RESTRICTIONS,
         place: str = "",
         broken_case_ids: Container[str] = (),
     ) -> None:
         """Count the cases of the list.
 
-        ``tasks`` are the reviewer's; empty for all. ``place`` is the case_id after which the reviewer goes on; empty for the top. ``broken_case_ids`` could not be
+        ``place`` is the case_id after which the reviewer goes on; empty for the top. ``broken_case_ids`` could not be
         opened: they are listed, but do not come next.
         """
         self._broken_case_ids = broken_case_ids
-        self._case_list, self.query, self._holder, self._now = index.case_list, queue_query, holder, now
+        self._case_list, self.query, self._holder, self._permissions = index.case_list, queue_query, holder, permissions
+        self._now = now
         self._cutoffs = CaseAgeCutoffs(
             format_iso_seconds(now),
             format_iso_seconds(now - timedelta(days=1)),
             format_iso_seconds(now - timedelta(days=7)),
         )
         needs_check = queue_query.show_finished and self._case_list.has_withheld_cases(holder.reviewer)
-        listed_tasks = () if queue_query.all_tasks else tasks
+        tasks = () if queue_query.all_tasks else permissions.tasks
         self._scope: dict[str, Any] = {
             "include_finished": queue_query.show_finished,
             "name_search": queue_query.search,
             "hide_withheld_from": holder.reviewer if needs_check else None,
-            "tasks": listed_tasks,
+            "tasks": tasks,
         }
         self._filters = {
             _get_filter_column(name): value
@@ -303,12 +313,14 @@ class QueueList:
             counts[group["standing"]] += group["count"] * _is_group_matching(group, self._filters)
         narrowed: dict[str, Any] = {"name_search": queue_query.search, "facet_values": self._filters}
         #: Number of audits and samples that wait for the reviewer, and when the oldest of them was created.
-        self.drawn, self.drawn_since = self._case_list.count_drawn_cases(holder.reviewer, tasks)
+        self.drawn, self.drawn_since = (
+            (0, None)
+            if permissions.is_read_only
+            else self._case_list.count_drawn_cases(holder.reviewer, permissions.tasks)
+        )
         #: Position in the list from which audits are interleaved, and at which the search for the next case begins.
         self.place = (
-            self._case_list.count_cases_before(
-                place, self._cutoffs, tasks=listed_tasks, order=queue_query.sort, **narrowed
-            )
+            self._case_list.count_cases_before(place, self._cutoffs, tasks=tasks, order=queue_query.sort, **narrowed)
             if place
             else 0
         )
@@ -318,7 +330,7 @@ class QueueList:
         woven_cases = self._case_list.list_drawn_cases(
             self._cutoffs,
             reviewer=holder.reviewer,
-            tasks=tasks,
+            tasks=permissions.tasks,
             limit=min(slot_count, _MAX_WOVEN_CASES) if self.drawn else 0,
             **narrowed,
         )
@@ -346,7 +358,7 @@ class QueueList:
         page_rows = list(row_by_case_id.values())
         for place, row in woven_rows:
             page_rows.insert(place - start, row)
-        return [build_queue_row(row, self._holder, self._now) for row in page_rows]
+        return [build_queue_row(row, self._holder, self._now, self._permissions) for row in page_rows]
 
     def find_next_case_id(self) -> str | None:
         """Find the next case that the reviewer may decide, from a position or the top."""
@@ -362,13 +374,13 @@ class QueueList:
         return row.can_come_next and row.case_id not in self._broken_case_ids
 
 
-def build_queue_row(row: Mapping[str, Any], holder: ClaimHolder, now: datetime) -> QueueRow:
+def build_queue_row(row: Mapping[str, Any], holder: ClaimHolder, now: datetime, permissions: Permissions) -> QueueRow:
     """Convert a row of the index to the row that this reviewer's tab shows.
 
     If the agent's answer must stay hidden, issue counts and reason are removed. The reviewer's own claim in a tab that no
     longer answers is left out, because the reviewer takes it back by opening the case.
     """
-    is_hidden = bool(row["is_hidden"])
+    is_hidden, excluded_reviewers = bool(row["is_hidden"]), _split_commas(row["barred"])
     copied_fields = {row_field.name: row[row_field.name] for row_field in fields(QueueRow) if row_field.name in row}
     hidden_fields = {"blocker": 0, "major": 0, "minor": 0, "decision_reason": ""} if is_hidden else {}
     is_mine = (row["holder"], row["session"]) == (holder.reviewer, holder.tab_id)
@@ -385,7 +397,8 @@ def build_queue_row(row: Mapping[str, Any], holder: ClaimHolder, now: datetime) 
             "created_at": row["created_at"] or "",
             "agents": _split_commas(row["agents"]),
             "is_blind": is_hidden,
-            "is_barred": holder.reviewer in _split_commas(row["barred"]),
+            "is_barred": holder.reviewer in excluded_reviewers,
+            "needs_adjudicator": permissions.is_reserved_for_adjudicator(row["case_id"], excluded_reviewers),
         }
     )
 

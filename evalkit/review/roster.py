@@ -1,4 +1,4 @@
-"""The roster of reviewers: names, tasks, and SHA-256 hashes of their login codes.
+"""The roster of reviewers: names, roles, and SHA-256 hashes of their login codes.
 
 A code has 79 random bits, so that it cannot be recovered from its unsalted hash. The code is shown once, when it is
 created, and is stored nowhere; a lost code is replaced by adding the reviewer again.
@@ -11,17 +11,18 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, cast, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import Field
 
 from evalkit.core.records import StrictRecord
 from evalkit.errors import NotFound, UsageError
 from evalkit.review.packet import ReviewTask
+from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import ROSTER_FILE, OutputFolder, parse_stored_record
 
-#: Version of a roster with tasks. A roster without them is written as version 1, so that older versions of
+#: Version of a roster with roles or tasks. A roster without them is written as version 1, so that older versions of
 #: evalkit, which would ignore them, refuse only rosters that have some.
 SCHEMA_VERSION = 2
 
@@ -33,22 +34,12 @@ _CODE_GROUPS, _GROUP_LENGTH = 4, 4
 LetterPicker = Callable[[Sequence[str]], str]
 
 
-def parse_tasks(text: str) -> tuple[ReviewTask, ...]:
-    """Parse names of tasks, separated by commas; UsageError if one is unknown."""
-    names = [name.strip() for name in text.split(",")]
-    if not set(names) <= set(get_args(ReviewTask)):
-        raise UsageError(
-            f"{text[:60]!r} is not a list of reviewers' tasks",
-            code="REVIEWER-TASKS",
-            remedy="Name one or more of clinical, tax, bank, separated by commas.",
-        )
-    return cast("tuple[ReviewTask, ...]", tuple(names))
-
-
 class _RosterContent(StrictRecord):
     schema_version: int = SCHEMA_VERSION
     reviewers: dict[str, Annotated[str, Field(pattern=r"^[\x00-\x7f]*$")]]
     """SHA-256 (hex) of each reviewer's login code, by name."""
+    roles: dict[str, ReviewerRole] = {}
+    """Roles other than expert, by name, including those of removed reviewers."""
     tasks: dict[str, tuple[ReviewTask, ...]] = {}
     """The tasks of reviewers who have only some, by name, including those of removed reviewers."""
 
@@ -72,36 +63,60 @@ class ReviewerRoster:
         """List the names of all reviewers, sorted."""
         return sorted(self._read_roster().reviewers)
 
-    def read_tasks(self, reviewer: str) -> tuple[ReviewTask, ...]:
-        """Read the tasks whose cases come to a reviewer unasked; empty for all."""
-        return self._read_roster().tasks.get(reviewer, ())
+    def list_deciding_reviewers(self) -> list[str]:
+        """List the names of all reviewers who may decide cases (all but analysts), sorted."""
+        return [name for name, role in self.read_roles().items() if role != "analyst"]
+
+    def read_roles(self) -> dict[str, ReviewerRole]:
+        """Read the role of each reviewer, by name, sorted by name."""
+        roster = self._read_roster()
+        return {name: roster.roles.get(name, "expert") for name in sorted(roster.reviewers)}
+
+    def get_permissions(self, reviewer: str) -> Permissions:
+        """Get the permissions that follow from a reviewer's role and tasks.
+
+        A name that was never on the roster, for example of a notebook's user, has the role expert.
+        """
+        roster = self._read_roster()
+        adjudicators = (
+            other_name for other_name in sorted(roster.reviewers) if roster.roles.get(other_name) == "adjudicator"
+        )
+        return Permissions(roster.roles.get(reviewer, "expert"), tuple(adjudicators), roster.tasks.get(reviewer, ()))
+
+    def set_role(self, name: str, role: ReviewerRole) -> None:
+        """Change a reviewer's role, effective immediately; the login code stays valid.
+
+        UsageError if there is no such reviewer.
+        """
+        with hold_case_write_lock(self._output_folder):
+            roster = self._read_roster_requiring_reviewer(name)
+            self._write_roster(roster, roles={**roster.roles, name: role})
 
     def remove_reviewer(self, name: str) -> None:
         """Remove a reviewer, so that their login code and open logins become invalid.
 
-        Their reviews keep their name: a person who is added later under the same name is treated as the same reviewer.
-        UsageError if there is no such reviewer.
+        Their reviews keep their name, and a role other than expert is kept: a person who is added later under the same name
+        is treated as the same reviewer. UsageError if there is no such reviewer.
         """
         with hold_case_write_lock(self._output_folder):
-            roster = self._read_roster()
-            if name not in roster.reviewers:
-                raise UsageError(
-                    f"no reviewer of this output folder is named {name[:60]!r}",
-                    code="REVIEWER-UNKNOWN",
-                    remedy="`evalkit reviewers list` prints all names; `evalkit reviewers add NAME` adds one.",
-                )
-            remaining = {other_name: digest for other_name, digest in roster.reviewers.items() if other_name != name}
-            self._write_roster(remaining, roster.tasks)
+            roster = self._read_roster_requiring_reviewer(name)
+            # Roles are kept: a removed analyst whose page is still open must not become an expert.
+            self._write_roster(
+                roster,
+                reviewers={other_name: digest for other_name, digest in roster.reviewers.items() if other_name != name},
+            )
 
     def add_reviewer_or_replace_code(
         self,
         reviewer: str,
         pick_letter: LetterPicker = secrets.choice,
         *,
+        role: ReviewerRole | None = None,
         tasks: Sequence[ReviewTask] | None = None,
     ) -> str:
         """Create and return a reviewer's login code; it replaces an earlier code.
 
+        ``role`` is the reviewer's new role; None keeps the role of an existing reviewer, and makes a new reviewer an expert.
         ``tasks`` are the reviewer's new tasks; None keeps those of an existing reviewer, and gives a new reviewer all.
         UsageError if the name is not 1–40 letters, digits, ``.``, ``_`` or ``-``.
         """
@@ -115,8 +130,10 @@ class ReviewerRoster:
         with hold_case_write_lock(self._output_folder):
             roster = self._read_roster()
             self._write_roster(
-                {**roster.reviewers, reviewer: hash_login_code(code)},
-                roster.tasks if tasks is None else {**roster.tasks, reviewer: tuple(dict.fromkeys(tasks))},
+                roster,
+                reviewers={**roster.reviewers, reviewer: hash_login_code(code)},
+                roles=roster.roles if role is None else {**roster.roles, reviewer: role},
+                tasks=roster.tasks if tasks is None else {**roster.tasks, reviewer: tuple(dict.fromkeys(tasks))},
             )
         return code
 
@@ -138,6 +155,16 @@ class ReviewerRoster:
             self._cached_until = self._clock() + self._cache_seconds
         return self._cached_digests
 
+    def _read_roster_requiring_reviewer(self, reviewer: str) -> _RosterContent:
+        roster = self._read_roster()
+        if reviewer not in roster.reviewers:
+            raise UsageError(
+                f"no reviewer of this output folder is named {reviewer[:60]!r}",
+                code="REVIEWER-UNKNOWN",
+                remedy="`evalkit reviewers list` prints all names; `evalkit reviewers add NAME` adds one.",
+            )
+        return roster
+
     def _read_roster(self) -> _RosterContent:
         try:
             stored = self._output_folder.read_json(ROSTER_FILE, max_schema_version=SCHEMA_VERSION)
@@ -145,12 +172,21 @@ class ReviewerRoster:
             return _RosterContent(reviewers={})
         return parse_stored_record(_RosterContent, stored, ROSTER_FILE, "Restore the file from a backup.")
 
-    def _write_roster(
-        self, code_digests: Mapping[str, str], tasks_by_reviewer: Mapping[str, Sequence[ReviewTask]]
-    ) -> None:
-        limits = {name: tasks for name, tasks in tasks_by_reviewer.items() if set(tasks) != set(get_args(ReviewTask))}
-        header = {"schema_version": SCHEMA_VERSION, "tasks": limits} if limits else {"schema_version": 1}
-        self._output_folder.write_json(ROSTER_FILE, {**header, "reviewers": dict(code_digests)})
+    def _write_roster(self, roster: _RosterContent, **changed_fields: Mapping[str, Any]) -> None:
+        fields: dict[str, Any] = {
+            "reviewers": roster.reviewers,
+            "roles": roster.roles,
+            "tasks": roster.tasks,
+        } | changed_fields
+        limits = {
+            "roles": {name: role for name, role in fields["roles"].items() if role != "expert"},
+            "tasks": {
+                name: tasks for name, tasks in fields["tasks"].items() if set(tasks) != set(get_args(ReviewTask))
+            },
+        }
+        stored_limits = {name: limit for name, limit in limits.items() if limit}
+        header = {"schema_version": SCHEMA_VERSION, **stored_limits} if stored_limits else {"schema_version": 1}
+        self._output_folder.write_json(ROSTER_FILE, {**header, "reviewers": dict(fields["reviewers"])})
 
 
 def hash_login_code(code: str) -> str:

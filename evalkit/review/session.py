@@ -38,11 +38,11 @@ from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import (
     SECOND_SUFFIX,
     ReviewReason,
-    ReviewTask,
     SMEPacket,
     compute_packet_digest,
     get_base_case_id,
 )
+from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.review.queue import (
     OPEN_STATUSES,
     QueueList,
@@ -192,6 +192,11 @@ class ReviewSession:
                 exit_stack.callback(self.release_case, case_id)
 
     @property
+    def role(self) -> ReviewerRole:
+        """The reviewer's current role."""
+        return self._permissions.role
+
+    @property
     def queue_query(self) -> QueueQuery:
         """Search, filters, order and page of the queue, as the reviewer left them."""
         return QueueQuery.from_message(json.loads(self._place.query))
@@ -215,13 +220,13 @@ class ReviewSession:
 
         None as the query: the list as the reviewer left it.
         """
-        tasks, reviewer = self._tasks, self._holder.reviewer
+        permissions, reviewer = self._permissions, self._holder.reviewer
         queue_list = self._load_queue_list(query or self.queue_query)
         page_rows = queue_list.query.rows
         page = min(queue_list.query.page, max(queue_list.length - 1, 0) // page_rows)
         rows = queue_list.load_rows(page * page_rows, page_rows)
         rows_from_place = rows[max(queue_list.place - page * page_rows, 0) :]
-        counts = self._index.case_list.count_by_status(tasks)
+        counts = self._index.case_list.count_by_status(permissions.tasks)
         midnight = self._compute_last_midnight()
         return QueuePage(
             rows=tuple(rows),
@@ -234,19 +239,23 @@ class ReviewSession:
             matching=queue_list.length,
             facets=queue_list.facets,
             view=replace(queue_list.query, page=page),
+            role=permissions.role,
+            is_read_only=permissions.is_read_only,
             drawn=queue_list.drawn,
             drawn_since=queue_list.drawn_since,
             next_case_id=""
-            if queue_list.place < page * page_rows
+            if permissions.is_read_only or queue_list.place < page * page_rows
             else next((row.case_id for row in rows_from_place if queue_list.can_come_next(row)), ""),
-            tasks=tasks,
+            tasks=permissions.tasks,
             replies=tuple(self._index.replies.list_replies(reviewer)),
         )
 
     def _load_queue_list(self, query: QueueQuery) -> QueueList:
         now = self._clock()
         reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(now))
-        return QueueList(self._index, query, now, self._holder, self._tasks, self._place.case_id, self._broken_case_ids)
+        return QueueList(
+            self._index, query, now, self._holder, self._permissions, self._place.case_id, self._broken_case_ids
+        )
 
     def _save_place(self, place: QueuePlace) -> None:
         if place != self._place:
@@ -266,7 +275,7 @@ class ReviewSession:
         durations = self._index.list_active_seconds(reviewer, since=midnight) or self._index.list_active_seconds(
             reviewer
         )
-        counts = self._index.case_list.count_by_status(self._tasks)
+        counts = self._index.case_list.count_by_status(self._permissions.tasks)
         return ReviewProgress(
             done_by_me=self._index.count_closed_cases(since=midnight, reviewer=reviewer),
             open_count=sum(counts.get(status, 0) for status in OPEN_STATUSES),
@@ -278,7 +287,7 @@ class ReviewSession:
 
         None also for a reviewer who may only read cases.
         """
-        return self._load_queue_list(self.queue_query).find_next_case_id()
+        return None if self._permissions.is_read_only else self._load_queue_list(self.queue_query).find_next_case_id()
 
     def find_case_id(self, address: str) -> str | None:
         """Find the case of a URL part (``compute_case_address``); None if unknown."""
@@ -326,6 +335,7 @@ class ReviewSession:
         ReviewRefused without a sentence, or if no colleague has asked.
         """
         self._require_open(case_id)
+        self._permissions.require_deciding_role(case_id)
         asker = self._find_asker(case_id)
         if not sentence.strip() or not asker:
             raise build_incomplete_review_error(
@@ -344,11 +354,11 @@ class ReviewSession:
     def open_and_claim_case(self, case_id: str, *, take_over: bool = False, look_again: bool = False) -> ReviewCase:
         """Open a case with its saved draft, and claim it for this tab for 15 minutes.
 
-        A closed case is opened only for reading, without a claim.
+        A closed case is opened only for reading, without a claim, and so is every case for a reviewer who may only read.
         With ``look_again``, the reviewer's own blind answer is opened to be changed, beside the agent's; until it is
         submitted again, the case stays closed. So is a case whose second look has a draft.
-        CaseTaken if the case is open elsewhere and ``take_over`` is False; ReviewRefused if the case needs another
-        expert; NotFound if there is no such case; StoreError if its files cannot be read. After an error, this tab
+        CaseTaken if the case is open elsewhere and ``take_over`` is False; ReviewRefused if the case needs another expert or
+        an adjudicator; NotFound if there is no such case; StoreError if its files cannot be read. After an error, this tab
         holds no claim on the case.
         """
         try:
@@ -396,17 +406,21 @@ class ReviewSession:
             )
             is_looking_again = bool((look_again or has_begun_second_look) and own_blind_answer)
             is_completed = opinions.get_status(case_id) == "completed" and not is_looking_again
+            permissions = self._permissions
             claim = None
+            is_locked = is_completed or permissions.is_read_only
+            if not is_locked:
+                permissions.require_case_permission(case_id, opinions.list_excluded_reviewers(case_id))
             revision, packet_sha256 = find_newest_revision(self._output_folder, case_id), compute_packet_digest(packet)
             with self._index.batch_into_one_transaction():
-                if not is_completed:
+                if not is_locked:
                     claim = self._holder.acquire_or_renew_claim(self._index, case_id, now, take_over=take_over)
                     self._index.set_review_status(case_id, "completed" if is_looking_again else "in_review")
                 self._index.view_log.save(CaseView(case_id, self._holder.reviewer, format_iso_seconds(now)))
             self._opened_cases[case_id] = opened_case = _OpenedCase(
                 revision, packet_sha256, format_iso_seconds(now), claim, packet.review_reason in _SAMPLED_REASONS
             )
-            if not is_completed and not is_looking_again:
+            if not is_locked and not is_looking_again:
                 try_write_packet_status(self._output_folder, case_id, "in_review")
                 packet = packet.model_copy(update={"review_status": "in_review"})
         draft, saved_at = (
@@ -432,6 +446,7 @@ class ReviewSession:
             )
             if is_completed
             else "",
+            is_read_only=permissions.is_read_only,
             closing_review=closing_review,
         )
 
@@ -459,6 +474,9 @@ class ReviewSession:
             self._require_case_unchanged_and_untaken(
                 case_id, opened_case, self._compute_stored_packet_digest(case_id), format_iso_seconds(now)
             )
+            self._permissions.require_case_permission(
+                case_id, CaseOpinions.read(self._output_folder, case_id).list_excluded_reviewers(case_id)
+            )
             claim = self._holder.acquire_or_renew_claim(self._index, case_id, now)
             self._opened_cases[case_id] = replace(opened_case, claim=claim)
             recompute_and_save_case_status(self._output_folder, self._index, case_id, format_iso_seconds(now))
@@ -466,9 +484,12 @@ class ReviewSession:
     def save_draft_and_get_time(self, case_id: str, draft: Draft) -> str:
         """Save the draft to disk; return the time of saving (ISO 8601, UTC).
 
-        No claim is needed. NotFound if there is no such case; StoreError if the draft could not be written.
+        No claim is needed. NotFound if there is no such case; ReviewRefused if the reviewer may only read cases; StoreError
+        if the draft could not be written.
         """
         opened_case = self._opened_cases.get(case_id)
+        if opened_case is None or opened_case.is_locked:
+            self._permissions.require_deciding_role(case_id)
         with hold_case_write_lock(self._output_folder, case_id):
             packet_sha256 = opened_case.packet_sha256 if opened_case else self._compute_stored_packet_digest(case_id)
             return self._store_draft_and_get_time(case_id, draft, packet_sha256)
@@ -553,6 +574,7 @@ class ReviewSession:
                 raise build_incomplete_review_error(
                     "this case is already answered, so it cannot be deferred", "Go back to the queue."
                 )
+            self._permissions.require_case_permission(case_id, opinions.list_excluded_reviewers(case_id))
             # The draft is on disk before the claim is released.
             self._store_draft_and_get_time(case_id, draft, opened_case.packet_sha256)
             self._index.deferrals.save(
@@ -671,9 +693,9 @@ class ReviewSession:
         forget_document_texts()
 
     @property
-    def _tasks(self) -> tuple[ReviewTask, ...]:
-        """The reviewer's current tasks, read from the roster every time."""
-        return self._roster.read_tasks(self._holder.reviewer)
+    def _permissions(self) -> Permissions:
+        """The reviewer's current permissions, read from the roster every time."""
+        return self._roster.get_permissions(self._holder.reviewer)
 
     def _compute_last_midnight(self) -> str:
         return format_iso_seconds(self._clock().replace(hour=0, minute=0, second=0, microsecond=0))
@@ -696,6 +718,7 @@ class ReviewSession:
     def _require_open_and_unlocked(self, case_id: str) -> _OpenedCase:
         opened_case = self._require_open(case_id)
         if opened_case.is_locked:
+            self._permissions.require_deciding_role(case_id)
             raise ReviewRefused(
                 f"case {case_id!r} is closed",
                 code="REVIEW-CLOSED",

@@ -33,6 +33,8 @@ from evalkit.review.opinions import (
     write_derived_files_and_get_case_ids,
 )
 from evalkit.review.packet import SMEPacket, compute_packet_digest
+from evalkit.review.permissions import ReviewerRole
+from evalkit.review.roster import ReviewerRoster
 from evalkit.review.submission import (
     Submission,
     build_incomplete_review_error,
@@ -186,6 +188,8 @@ class ReviewSubmitter:
         """Write the review and everything that follows from it; the caller holds the lock."""
         case_id = packet.case_id
         opinions_before = CaseOpinions.read(self.output_folder, case_id)
+        permissions = ReviewerRoster(self.output_folder).get_permissions(self.reviewer)
+        permissions.require_case_permission(case_id, opinions_before.list_excluded_reviewers(case_id))
         opinions_before.require_no_dependent_opinion(
             self.output_folder,
             self.index,
@@ -201,7 +205,7 @@ class ReviewSubmitter:
         review = append_chained_review(
             self.output_folder,
             case_id,
-            self._build_review(packet, review_fields),
+            self._build_review(packet, permissions.role, review_fields),
             base_revision=revision,
         )
         # From here on the review is saved: no error message may suggest saving it again.
@@ -265,10 +269,11 @@ class ReviewSubmitter:
         else:
             self.index.remove_closed_case(case_id)
 
-    def _build_review(self, packet: SMEPacket, review_fields: Mapping[str, Any]) -> Review:
+    def _build_review(self, packet: SMEPacket, role: ReviewerRole, review_fields: Mapping[str, Any]) -> Review:
         try:
             review = CASE_KINDS[packet.kind].review_class(
                 reviewer=self.reviewer,
+                role=role,
                 before=packet.agent_answer,
                 seeded=packet.is_attention_check,
                 versions=dict(_read_versions()),

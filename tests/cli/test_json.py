@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], set[str]]] = {
     "schema": (("result",), {"properties", "title"}),
     "reindex": ((), {"documents", "cases"}),
     "reviewers add": (("dr_new",), {"reviewer", "code"}),
+    "reviewers appoint": (("dr_kim", "analyst"), {"reviewer", "role"}),
     "reviewers remove": (("dr_kim",), {"reviewer", "removed"}),
     "reviewers list": ((), {"dr_kim"}),
     "learn propose": ((), {"file", "facts", "left_out", "obstacles"}),

@@ -555,9 +555,11 @@ def test_special_files_are_refused_and_a_byte_order_mark_is_not(output: Path, ex
     assert import_label_studio_answers(output, tmp_path / "bom.json", PEOPLE)[0].status == "imported"
 
 
-def test_only_reviewers_of_the_roster_are_named(exported: Path, bring: Any) -> None:
-    with pytest.raises(UsageError, match="dr_nobody"):
-        bring(answer(read_tasks(exported)[ESCALATED]), people={LEE: "dr_nobody"})
+def test_only_reviewers_who_may_decide_are_named(output: Path, exported: Path, bring: Any) -> None:
+    ReviewerRoster(open_folder(output)).set_role("dr_kim", "analyst")
+    for name in ("dr_kim", "dr_nobody"):
+        with pytest.raises(UsageError, match=name):
+            bring(answer(read_tasks(exported)[ESCALATED]), people={LEE: name})
 
 
 def test_annotators_are_given_as_pairs() -> None:

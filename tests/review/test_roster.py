@@ -55,10 +55,13 @@ def test_adding_again_replaces_the_code(roster: ReviewerRoster) -> None:
     assert "nobody" not in roster.read_code_digests()
 
 
-def test_who_is_removed_has_no_code_any_more(roster: ReviewerRoster) -> None:
-    code, kept = roster.add_reviewer_or_replace_code("dr_lee"), roster.add_reviewer_or_replace_code("dr_kim")
+def test_who_is_removed_has_no_code_and_no_role_any_more(roster: ReviewerRoster) -> None:
+    code, kept = (
+        roster.add_reviewer_or_replace_code("dr_lee", role="adjudicator"),
+        roster.add_reviewer_or_replace_code("dr_kim", role="analyst"),
+    )
     roster.remove_reviewer("dr_lee")
-    assert roster.list_reviewers() == ["dr_kim"]
+    assert roster.read_roles() == {"dr_kim": "analyst"}
     assert (
         roster.find_reviewer_by_code(code),
         roster.find_reviewer_by_code(kept),
@@ -66,7 +69,13 @@ def test_who_is_removed_has_no_code_any_more(roster: ReviewerRoster) -> None:
     ) == (None, "dr_kim", None)
     with pytest.raises(UsageError, match="no reviewer of this output folder is named"):
         roster.remove_reviewer("dr_lee")
+    roster.remove_reviewer("dr_kim")
+    assert (roster.read_roles(), roster.get_permissions("dr_kim").role) == ({}, "analyst"), (
+        "its page may be open for some seconds"
+    )
+    assert roster.get_permissions("dr_kim").adjudicators == ()
     assert roster.find_reviewer_by_code(roster.add_reviewer_or_replace_code("dr_lee")) == "dr_lee"
+    assert roster.read_roles() == {"dr_lee": "adjudicator"}
 
 
 @pytest.mark.parametrize("name", ["", "a" * 41, "dr lee", "dr/lee", "dr_lée", "dr_lee\n", "dr,lee", "<b>"])

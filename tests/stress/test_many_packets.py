@@ -13,7 +13,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -128,19 +127,19 @@ def test_index_of_300_cases_equals_the_files(tmp_path: Path) -> None:
     after = {path: path.read_bytes() for path in output.rglob("*.json") if path.name != "database.json"}
     assert after == before
     ReviewerRoster(open_folder(output)).add_reviewer_or_replace_code(
-        "dr_kim", tasks=["bank"]
+        "dr_kim", role="analyst"
     )  # to whom no samples come
     desk = ReviewSession(open_folder(output), "dr_kim", "tab", clock=lambda: NOW)
     worths = {one.case_id: read_packet(open_folder(output), one.case_id).errors_per_minute for one in cases}
     for view in VIEWS.values():
-        queue = desk.load_queue_page(replace(view, all_tasks=True))
+        queue = desk.load_queue_page(view)
         wanted = [one for one in cases if _is_in(one, view)]
         assert queue.matching == len(wanted)
         first = queue.view.page * view.rows
         assert [row.case_id for row in queue.rows] == [
             one.case_id for one in sorted(wanted, key=lambda one: _place(one, view, worths))[first : first + view.rows]
         ]
-    everything = desk.load_queue_page(QueueQuery(show_finished=True, all_tasks=True))
+    everything = desk.load_queue_page(QueueQuery(show_finished=True))
     shown = [one for one in cases if not _hides(one)]
     assert everything.facets["severity"] == Counter(one.sort.severity for one in shown)
     assert everything.facets["source"] == Counter(one.sort.model for one in cases)

@@ -19,6 +19,8 @@ from evalkit.evaluation.attention_checks import plant_and_queue_attention_checks
 from evalkit.pipeline import RunSummary
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.review.attention_checks import describe_fault
+from evalkit.review.permissions import READ_ONLY_SENTENCE
+from evalkit.review.roster import ReviewerRoster
 from evalkit.review.session import compute_case_address
 from widgets import workbench as workbench_module
 from widgets.case_panel import render_case
@@ -510,6 +512,51 @@ def test_what_was_planted_is_told_before_the_next_case(demo_run: RunSummary, tmp
     assert not screen.review_session.can_undo
     screen.dispatch_message({"action": "open", "case_id": seeded.packet.case_id})
     assert any(told in sentence for sentence in screen.panels["classification"].case["told"])
+
+
+def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench, tmp_path: Path) -> None:
+    roster = ReviewerRoster(open_folder(tmp_path / "output"))
+    roster.add_reviewer_or_replace_code("ms_wu", role="analyst")
+    analyst = Workbench(open_folder(tmp_path / "output"), "ms_wu")
+    analyst.dispatch_message({"action": "hello", "tab": "tab-2", "case": None})
+    assert (analyst.bar.role, analyst.queue_panel.only_looks, screen.bar.role) == ("analyst", READ_ONLY_SENTENCE, "")
+    analyst.dispatch_message({"action": "next"})
+    assert analyst.queue_panel.notice == "No cases are waiting for you."
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
+    analyst.dispatch_message({"action": "open", "case_id": "quest_genomic", "take_over": True})
+    assert analyst.segment_editor.is_locked
+    assert analyst.segment_editor.why_not == READ_ONLY_SENTENCE
+    analyst = Workbench(open_folder(tmp_path / "output"), "ms_wu")
+    analyst.dispatch_message({"action": "hello", "tab": "tab-2", "case": compute_case_address("quest_genomic")})
+    assert (analyst.bar.role, analyst.case.packet.case_id) == ("analyst", "quest_genomic"), "after a reload"
+    page = {"token": analyst.page_pane.version, "page": 1}
+    issue = analyst.case.packet.issues[0].issue_id
+    for press in (
+        {"action": "painted", "issue": issue},
+        {"action": "type", "type": "Other"},
+        {"action": "notes", "text": "an analyst's words"},
+        {"action": "verdict", "issue_id": issue, "verdict": "confirmed"},
+    ):
+        analyst.dispatch_message(page | press)
+        assert analyst.segment_editor.problem == ""
+    for press in (
+        {"action": "validate"},
+        {"action": "correct"},
+        {"action": "undeterminable", "reason": "illegible"},
+        {"action": "defer", "reason": "later"},
+        {"action": "second", "reason": "look"},
+    ):
+        analyst.dispatch_message(page | press)
+        assert "your role is analyst" in analyst.segment_editor.problem, press
+    analyst.dispatch_message({"action": "ping", "tab": "tab-2", "active": 2.0})
+    index = open_index(tmp_path / "output")
+    (row,) = [row for row in index.list_cases_worst_first() if row["case_id"] == "quest_genomic"]
+    assert row["review_status"] == "in_review"
+    assert index.drafts.find_newest_draft("quest_genomic", "ms_wu", "tab-2") is None
+    index.close()
+    assert not (tmp_path / "output/reviews").exists()
+    screen.dispatch_message({"action": "ping", "tab": "tab-1", "active": 2.0})
+    assert screen.segment_editor.problem == "", "the expert's claim is still theirs"
 
 
 def test_another_patients_pages_become_documents_and_can_be_undone(

@@ -210,15 +210,16 @@ def import_label_studio_answers(
             folder. Answers of anybody else are refused.
 
     One row for each annotation and for each task without one. UsageError if the file is not such an export, or if a
-    reviewer is not on the roster.
+    reviewer may not decide cases.
     """
     raw_tasks = _read_tasks(Path(path))
     output_folder = open_existing_output_folder(output, Settings.load().database)
-    if unknown := sorted({*annotators.values()}.difference(ReviewerRoster(output_folder).list_reviewers())):
+    deciding_reviewers = ReviewerRoster(output_folder).list_deciding_reviewers()
+    if unknown := sorted({*annotators.values()} - {*deciding_reviewers}):
         raise UsageError(
-            f"{unknown[0][:60]!r} is not a reviewer of this output folder",
+            f"{unknown[0][:60]!r} is not a reviewer who may decide cases of this output folder",
             code="REVIEWER-UNKNOWN",
-            remedy="`evalkit reviewers list` prints all names; `evalkit reviewers add NAME` adds one.",
+            remedy="`evalkit reviewers list` prints all names and roles; `evalkit reviewers add NAME` adds one.",
         )
     with open_index(output_folder) as index:
         return list(_AnswerImport(output_folder, index, annotators, utc_now()).iterate_rows(raw_tasks))

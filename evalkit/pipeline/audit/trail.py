@@ -31,6 +31,7 @@ EVENT_COLUMNS = (
     "event",  # decided (by the arbiter), drawn (a case), reviewed, opened, purged, logged, registered (a reviewer), ran (a session of a run), chained
     "at",
     "who",  # a reviewer, or the model that answered
+    "role",  # the reviewer's, at that time
     "is_simulated",
     "case_id",
     "doc_id",
@@ -179,6 +180,7 @@ def _create_review_event(packet: SMEPacket, revision: int, review: Review, sha25
         "reviewed",
         at=review.submitted_at,
         who=review.reviewer,
+        role=review.role,
         case_id=packet.case_id,
         doc_id=packet.doc_id,
         revision=revision,
@@ -204,6 +206,7 @@ def _iterate_purge_record_events(record: PurgeRecord) -> Iterator[AuditEvent]:
                 "reviewed",
                 at=review.submitted_at,
                 who=review.reviewer,
+                role=review.role,
                 case_id=f"{record.sha256 or 'unread'}{chain.case}",
                 document_sha256=record.sha256,
                 revision=review.revision,

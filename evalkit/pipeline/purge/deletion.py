@@ -264,6 +264,7 @@ def _create_purged_reviews(output_folder: OutputFolder, case_id: str) -> Iterato
             outcome=review.outcome,
             seconds_active=review.seconds_active,
             versions=review.versions,
+            role=review.role,
             seeded=review.seeded,
         )
 

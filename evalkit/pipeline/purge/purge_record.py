@@ -3,6 +3,7 @@
 from typing import Literal
 
 from evalkit.core.records import StrictRecord
+from evalkit.review.permissions import ReviewerRole
 from evalkit.store import (
     PURGE_INTENT_FILE,
     PURGE_RECORDS_FOLDER,
@@ -13,7 +14,7 @@ from evalkit.store import (
     read_numbered_records,
 )
 
-#: Version 3 has what an audit found.
+#: Version 2 has the reviewers' roles, version 3 what an audit found.
 SCHEMA_VERSION = 3
 AuditAnswer = Literal["not drawn", "right", "wrong", "unanswered"]
 
@@ -33,6 +34,8 @@ class PurgedReview(StrictRecord):
     outcome: str | None = None
     seconds_active: float | None = None
     versions: dict[str, str] = {}
+    role: ReviewerRole | None = None
+    """The reviewer's role at that time; None if it is not known."""
     seeded: bool = False
     """True if the reviewed case had a planted fault."""
 

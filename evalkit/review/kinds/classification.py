@@ -397,7 +397,7 @@ class ClassificationReviewCase(ReviewCase):
 
     @override
     def explain_validation_block(self, draft: Draft) -> str | None:
-        undecided = None if self.is_completed else self._describe_undecided_seams(draft)
+        undecided = None if self.is_locked else self._describe_undecided_seams(draft)
         return undecided or super().explain_validation_block(draft)
 
     @override

@@ -4,9 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
+from places import open_folder, open_index
 from playwright.sync_api import Browser, Page
 from system.browser.screen import Screen
 from system.browser.server import Served
+
+from evalkit.review.roster import ReviewerRoster
 
 Login = Callable[..., Screen]
 
@@ -90,6 +93,30 @@ def test_a_case(review_server: Served, login: Login) -> None:
     assert missed_by_tab(screen.page) == []
     screen.button("More").click()
     assert grave_at_each_width(screen.page) == []
+
+
+def test_an_analyst_looks_and_decides_nothing(review_server: Served, login: Login, shots: Path | None) -> None:
+    review_server.codes["dr_ana"] = ReviewerRoster(open_folder(review_server.output)).add_reviewer_or_replace_code(
+        "dr_ana", role="analyst"
+    )
+    screen = login("dr_ana", width=1280, height=720)
+    assert "you can read cases" in screen.page.locator(".ek-queue").inner_text()
+    assert screen.page.locator(".ek-case").get_by_role("button", name="Open").count() == 0
+    assert grave(screen.page) == []
+    screen.open("fabricated_quote", by="Read")
+    screen.page.wait_for_timeout(1000)  # long enough for an expert's look to count
+    for key in ("v", "5", "s", "c", "q", "d", "Control+Enter"):
+        screen.page.keyboard.press(key)
+    screen.page.wait_for_timeout(300)
+    assert "you can read cases" in screen.page.locator(".ek-editor").inner_text()
+    enabled = screen.page.locator(".ek-editor button:enabled:visible, .ek-verdicts button:enabled").all_inner_texts()
+    assert set(enabled) <= {"More"}
+    assert grave(screen.page) == []
+    screen.shot(shots, "analyst-1280")
+    assert not (review_server.output / "reviews" / "fabricated_quote").exists()
+    index = open_index(review_server.output)
+    assert index.claims.map_live_claims_by_case_id("2000") == {}
+    index.close()
 
 
 def test_a_page_that_refuses(review_server: Served, login: Login, shots: Path | None) -> None:
