@@ -222,6 +222,14 @@ class DossierSettings(StrictRecord):
     """False: reviewers and analysts appear as numbers, not with their names."""
 
 
+class RetentionSettings(StrictRecord):
+    """``[retention]``: the time after which finished documents may be deleted."""
+
+    days: int = Field(0, ge=0, le=36_525)
+    """`evalkit purge --expired --yes` deletes documents that were finished at least this many days ago. 0: no
+    document."""
+
+
 class TemplateReviewerSettings(StrictRecord):
     """``[vllm_review.reviewers]``: the models that review bank-statement templates.
 
@@ -453,6 +461,7 @@ class Settings(BaseSettings):
     prices: PriceSettings = PriceSettings()
     review: ReviewServerSettings = ReviewServerSettings()
     certificate: CertificateSettings = CertificateSettings()
+    retention: RetentionSettings = RetentionSettings()
     dossier: DossierSettings = DossierSettings()
 
     @classmethod

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evalkit.cli.options import JsonOption, create_output_option, open_existing_output
+from evalkit.cli.options import JsonOption, create_output_option, load_settings, open_existing_output
 from evalkit.cli.render import render_purge, render_purge_preview
 from evalkit.cli.terminal import ConsoleTable, print_blocks, print_json, print_notes, print_outcome
 from evalkit.core.clocks import format_iso_seconds, format_zulu_now, utc_now
 from evalkit.core.wording import format_count
 from evalkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from evalkit.store import OutputFolder
 
 audit = typer.Typer(
     no_args_is_help=True,
@@ -153,11 +157,24 @@ def purge(
             metavar="DOC_ID…", help="Documents to delete: the doc_ids that `run` printed.", show_default=False
         ),
     ] = None,
+    older_than: Annotated[
+        int | None,
+        typer.Option(
+            metavar="DAYS",
+            min=0,
+            max=36_525,
+            help="Delete every document that was finished at least this many days ago and has no waiting case.",
+        ),
+    ] = None,
+    is_expired: Annotated[
+        bool,
+        typer.Option("--expired", help="Like --older-than, with the number of days in the setting [retention] days."),
+    ] = False,
     yes: Annotated[
         bool,
         typer.Option(
             "--yes",
-            help="Delete the documents that --patient-key selects, instead of only listing them.",
+            help="Delete the documents that --older-than, --expired or --patient-key selects, instead of only listing them.",
         ),
     ] = False,
     patient_key: Annotated[
@@ -166,6 +183,9 @@ def purge(
             metavar="KEY", help="Delete every document of the patient with this key (`evalkit show` prints the keys)."
         ),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--recorded", help="Delete purged documents again that were restored from a backup.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the files that would be deleted; delete nothing.")
     ] = False,
@@ -178,7 +198,8 @@ def purge(
     and backups outside the output folder stay. If the purge was interrupted, run the same command again to finish it;
     without any DOC_ID, the command finishes every purge that was begun.
 
-    Documents that are selected by patient (--patient-key) are only listed, unless --yes is given. A file with several
+    Documents that are selected by age (--older-than, --expired) or by patient (--patient-key) are only listed, unless
+    --yes is given. A DOC_ID or --patient-key cannot be combined with --older-than or --expired. A file with several
     patients is deleted as a whole.
 
     Example: evalkit purge doc2_6 --dry-run
@@ -186,33 +207,80 @@ def purge(
     from evalkit.evaluation.certificate import open_answers_for_purge
     from evalkit.pipeline.purge import (
         find_doc_ids_of_patient,
+        find_restored_purged_doc_ids,
         is_purge_unfinished,
         map_purge_file_names_by_doc_id,
     )
     from evalkit.pipeline.purge import purge as purge_documents
 
-    output_folder = open_existing_output(output)
+    if (doc_ids or patient_key) and (is_expired or older_than is not None):
+        raise UsageError(
+            "document names or --patient-key cannot be combined with --older-than or --expired",
+            code="PURGE-NAMED",
+            remedy="Purge the named documents first, and the old documents with a second command.",
+        )
+    output_folder, now = open_existing_output(output), utc_now()
     requested_ids = [
         *(doc_ids or ()),
         *(find_doc_ids_of_patient(output_folder, patient_key) if patient_key is not None else ()),
+        *(find_restored_purged_doc_ids(output_folder) if again else ()),
     ]
-    if not (requested_ids or dry_run or is_purge_unfinished(output_folder)):
+    expired_before = None
+    expired_ids: tuple[str, ...] = ()
+    if is_expired:
+        older_than = _resolve_retention_days(older_than)
+    if older_than is not None:
+        expired_before = now - timedelta(days=older_than)
+        expired_ids = _find_expired_ids_and_print_others(output_folder, expired_before)
+    if not (requested_ids or again or expired_before or dry_run or is_purge_unfinished(output_folder)):
         raise UsageError(
             "no document to delete is named",
             code="PURGE-NOTHING",
-            remedy="Give a DOC_ID or --patient-key.",
+            remedy="Give a DOC_ID, --patient-key or --older-than DAYS.",
         )
-    if dry_run or (patient_key is not None and not yes):
-        files_by_document = map_purge_file_names_by_doc_id(output_folder, requested_ids)
+    if dry_run or ((expired_before or patient_key is not None) and not yes):
+        files_by_document = map_purge_file_names_by_doc_id(output_folder, [*requested_ids, *expired_ids])
         blocks = render_purge_preview(files_by_document, is_confirmable=not dry_run)
         print_outcome(blocks, lambda: files_by_document, as_json=as_json)
         return
     purged_documents = purge_documents(
         output_folder,
         requested_ids,
-        purged_at=format_iso_seconds(utc_now()),
+        purged_at=format_iso_seconds(now),
+        expired_ids=expired_ids,
+        expired_before=expired_before,
         read_answer=open_answers_for_purge(output_folder),
+    )
+    reopened_ids = sorted({*expired_ids} - {purged.doc_id for purged in purged_documents})
+    print_notes(
+        *(f"{doc_id} is old enough, but is kept: it was used again while this command ran" for doc_id in reopened_ids)
     )
     print_outcome(
         render_purge(purged_documents), lambda: [purged.to_json() for purged in purged_documents], as_json=as_json
     )
+
+
+def _find_expired_ids_and_print_others(output_folder: OutputFolder, expired_before: datetime) -> tuple[str, ...]:
+    """Find documents finished before a time; print why other old documents are kept."""
+    from evalkit.pipeline.purge import find_expired_documents
+
+    expired_documents = find_expired_documents(output_folder, unchanged_since=expired_before)
+    unreadable = "but is kept: one of its reviews cannot be read (`evalkit audit verify` names the file)"
+    print_notes(
+        *(f"{doc_id} is old enough, but is kept: one of its cases still waits" for doc_id in expired_documents.waiting),
+        *(f"{doc_id} may be old enough, {unreadable}" for doc_id in expired_documents.unreadable),
+    )
+    return expired_documents.finished
+
+
+def _resolve_retention_days(older_than: int | None) -> int:
+    """Read the setting [retention] days. UsageError if not set, or with --older-than."""
+    days = load_settings().retention.days
+    if not days or older_than is not None:
+        raise UsageError(
+            "--expired uses the setting [retention] days, "
+            + (f"but --older-than gives {older_than}" if days else "but it is not set"),
+            code="RETENTION",
+            remedy="Give --older-than DAYS alone." if days else "Set [retention] days, or give --older-than DAYS.",
+        )
+    return days

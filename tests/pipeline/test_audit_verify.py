@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, nullcontext
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from evalkit.pipeline import RunSummary
 from evalkit.pipeline.audit import verify
 from evalkit.pipeline.audit.trail import EVENT_COLUMNS, list_audit_events_and_problems
 from evalkit.pipeline.audit.verify import verify_integrity
-from evalkit.pipeline.purge import purge
+from evalkit.pipeline.purge import find_expired_documents, purge
 from evalkit.pipeline.run_history import hash_result
 from evalkit.review import SMEReviewHelper
 from evalkit.review.case_files import read_packet
@@ -198,6 +199,7 @@ def test_what_others_leave_is_named_and_stops_nothing(output: Path, name: str) -
         (output / name).write_text("{}")
     assert named(output).keys() == {name}
     assert reindex(open_folder(output))[0] == 4
+    assert find_expired_documents(open_folder(output), unchanged_since=datetime(2020, 1, 1, tzinfo=UTC)).finished == ()
     purge(open_folder(output), [DOC], purged_at=NOW)
 
 

@@ -159,6 +159,8 @@ def test_a_records_officer_purges_by_the_key_that_show_shows(output: Path) -> No
     assert "results/dorothy.json" in listed.stdout
     assert "2 documents would be purged; nothing was removed; give --yes to remove them" in listed.stdout
     assert (output / "results/dorothy.json").exists()
+    refused = evalkit_command("purge", "--patient-key", key, "--older-than", "1", "--output", output)
+    assert (refused.returncode, "--older-than" in refused.stderr) == (2, True)
     salt = (output / "patient_salt.json").read_bytes()
     purged = evalkit_command("purge", "--patient-key", key, "--yes", "--json", "--output", output)
     assert [one["doc_id"] for one in json.loads(purged.stdout)] == ["dorothy", "miriam"]

@@ -10,26 +10,35 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+from click.testing import Result
+from patience import SECONDS
 from pipeline.patient import DOC, FILE, NOW, OTHER, mark_all_seen
 from places import in_bucket, open_folder, open_index
 from samples.demo_runs import read_output_files, without_clocks
 from statements.spoilt import publish_template_case, spoil_template
 from tables import trying
+from typer.testing import CliRunner
 
 import evalkit
+from evalkit.cli import app
 from evalkit.errors import NotFound, UsageError
 from evalkit.evaluation.study import read_study
 from evalkit.pipeline import extract
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import (
+    ExpiredDocuments,
     PurgeRecord,
+    find_expired_documents,
     find_restored_purged_doc_ids,
     map_purge_file_names_by_doc_id,
     purge,
@@ -563,6 +572,115 @@ def test_review_after_reimport_survives_an_old_purge_record(output: Path) -> Non
     assert find_restored_purged_doc_ids(open_folder(output)) == [OTHER]
 
 
+def aged(output: Path, doc_id: str, at: datetime) -> None:
+    """What was made of the document says that it was made then; the files are as young as a restored backup's."""
+    files, said = open_folder(output), {"times": {"started_at": at.isoformat(), "finished_at": at.isoformat()}}
+    for name in (result_file_name(doc_id), extraction_file_name(doc_id)):
+        files.write_json(name, files.read_json(name) | said)
+    reindex(open_folder(output))
+
+
+def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime.now(UTC)
+    assert find_expired_documents(open_folder(output), unchanged_since=now - timedelta(days=1)) == ExpiredDocuments(
+        (), ()
+    )
+    # The patient's seeded case waits, and a drawn document: the others are closed or were never anybody's.
+    listed, names = [], LocalOutputFolder.list_json_files
+    with monkeypatch.context() as counted:
+        counted.setattr(
+            LocalOutputFolder, "list_json_files", lambda files, folder: listed.append(folder) or names(files, folder)
+        )
+        found = find_expired_documents(open_folder(output), unchanged_since=now + timedelta(days=1))
+    assert found.finished == ("quest_cbc", OTHER)
+    assert DOC in found.waiting
+    assert listed.count("sme_packets") == 1, "by the purge, however many documents there are"
+    aged(output, "quest_cbc", now - timedelta(days=400))
+    assert find_expired_documents(open_folder(output), unchanged_since=now - timedelta(days=365)) == ExpiredDocuments(
+        ("quest_cbc",), ()
+    )
+    aged(output, DOC, now - timedelta(days=400))
+
+    def say(*words: str) -> Result:
+        return CliRunner().invoke(app, ["purge", "--output", str(output), *words])
+
+    monkeypatch.chdir(output.parent)
+    (output.parent / "evalkit.toml").write_text("[retention]\ndays = 365\n")
+    told = say("--expired")
+    assert told.exit_code == 0, told.output
+    assert "1 document would be purged; nothing was removed; give --yes to remove them" in told.stdout
+    assert (output / "results/quest_cbc.json").exists()
+    assert isinstance(say("--expired", "--older-than", "7").exception, UsageError)
+    for beside in (("--older-than", "0"), ("--expired", "--yes"), ("--expired", "--dry-run")):
+        refused = say("requisition", *beside).exception
+        assert isinstance(refused, UsageError)
+        assert refused.code == "PURGE-NAMED"
+    assert (output / "results/requisition.json").exists()
+    assert "36525" in say("--older-than", "800000").output, "the year -165 is none"
+    aged(output, OTHER, now - timedelta(days=400))
+    torn = output / f"reviews/{OTHER}/0001.json"
+    kept = torn.read_bytes()
+    torn.write_bytes(kept[:-9])
+    assert f"{OTHER} may be old enough, but is kept: one of its reviews cannot be read" in say("--expired").stderr
+    torn.write_bytes(kept)
+    done = say("--expired", "--yes")
+    assert "1 document purged" in done.stdout
+    assert not (output / "results/quest_cbc.json").exists()
+    assert (output / f"results/{DOC}.json").exists()
+    assert (
+        say("--older-than", "365").stdout
+        == "0 documents would be purged; nothing was removed; give --yes to remove them\n"
+    )
+    (output.parent / "evalkit.toml").unlink()
+    assert "it is not set" in str(say("--expired").exception)
+
+
+def test_expired_document_reopened_before_its_purge_stays(output: Path) -> None:
+    before = datetime.now(UTC) + timedelta(days=1)
+    old = find_expired_documents(open_folder(output), unchanged_since=before).finished
+    assert old == ("quest_cbc", OTHER)
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.reopen(OTHER, "I must look again", base_revision=1)
+    helper.close()
+    (gone,) = purge(open_folder(output), ["quest_cbc"], purged_at=LATER, expired_ids=old, expired_before=before)
+    assert gone.doc_id == "quest_cbc"
+    assert (output / f"reviews/{OTHER}/0002.json").exists()
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.save_review(OTHER, agrees=False, corrected_dominant_type="Clinical Note")
+    helper.close()
+    assert [
+        one.doc_id for one in purge(open_folder(output), [], purged_at=LATER, expired_ids=old, expired_before=before)
+    ] == [OTHER]
+
+
+def test_document_reopened_while_purge_waits_for_lock_stays(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = datetime.now(UTC) + timedelta(days=1)
+    has_turn, is_asked_for = threading.Event(), threading.Event()
+
+    def clock() -> str:  # the helper looks at it while it has the document's turn, and has written nothing yet
+        has_turn.set()
+        assert is_asked_for.wait(SECONDS)
+        return datetime.now(UTC).isoformat()
+
+    def asking(files: OutputFolder) -> AbstractContextManager[None]:
+        is_asked_for.set()
+        return hold_case_write_lock(files)
+
+    def come_back() -> None:
+        helper = SMEReviewHelper(output, "dr_first", clock=clock)
+        helper.reopen(OTHER, "I must look again", base_revision=1)
+        helper.close()
+
+    monkeypatch.setattr("evalkit.pipeline.purge.deletion.hold_case_write_lock", asking)
+    with ThreadPoolExecutor(1) as thread:
+        expert = thread.submit(come_back)
+        assert has_turn.wait(SECONDS)
+        assert purge(open_folder(output), [], purged_at=LATER, expired_ids=[OTHER], expired_before=before) == []
+        expert.result()
+    assert (output / f"reviews/{OTHER}/0002.json").exists()
+    assert not (output / "purging.json").exists()
+
+
 def test_opinion_requested_during_a_purge_is_purged(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def asking(files: OutputFolder) -> AbstractContextManager[None]:
         monkeypatch.setattr("evalkit.pipeline.purge.deletion.hold_case_write_lock", hold_case_write_lock)
@@ -718,6 +836,13 @@ def test_no_object_of_the_document_stays_in_a_bucket(
     assert {name for name in after.keys() - before.keys() if not name.startswith("changes/")} == {"purged/0001.json"}
     assert not sought.search(rows_of(postgresql, bucket))
     assert verify_integrity(open_folder(bucket)).faults == ()
+    assert find_expired_documents(
+        open_folder(bucket), unchanged_since=datetime.now(UTC) - timedelta(days=1)
+    ) == ExpiredDocuments((), ())
+    assert (
+        "quest_cbc"
+        in find_expired_documents(open_folder(bucket), unchanged_since=datetime.now(UTC) + timedelta(days=1)).finished
+    )
     s3.client.delete_object(Bucket="hospital", Key=f"{name}/reviews/requisition/0001.json")
     assert any("requisition" in fault.file for fault in verify_integrity(open_folder(bucket)).faults)
 

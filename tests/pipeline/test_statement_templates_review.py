@@ -8,7 +8,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from evalkit.doctor import run_doctor_checks
 from evalkit.errors import DocumentError, UsageError
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
 from evalkit.llm.vision_support import TEST_IMAGE_TEXT
-from evalkit.pipeline.purge import find_restored_purged_doc_ids, purge
+from evalkit.pipeline.purge import find_expired_documents, find_restored_purged_doc_ids, purge
 from evalkit.pipeline.statement_templates import build_review_loop_config
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
@@ -223,6 +223,10 @@ def test_a_template_may_lie_in_a_bucket(
 def test_purged_statement_is_reimported_only_on_request(folder: Path) -> None:
     review("bank.toml", "statement.pdf")
     now = datetime.now(UTC)
+    assert find_expired_documents(open_folder("output"), unchanged_since=now - timedelta(days=1)).finished == ()
+    assert find_expired_documents(open_folder("output"), unchanged_since=now + timedelta(days=1)).finished == (
+        "statement",
+    )
     backup = Path("output/document_bundles/statement.json").read_bytes()
     (done,) = purge(open_folder("output"), ["statement"], purged_at=now.isoformat())
     assert any("cycle_1" in name for name in done.removed_files)

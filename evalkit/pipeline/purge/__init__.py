@@ -20,18 +20,22 @@ from evalkit.pipeline.purge.purge_record import (
 )
 from evalkit.pipeline.purge.remaining_traces import PurgedDocument
 from evalkit.pipeline.purge.selection import (
+    ExpiredDocuments,
     exclude_purged,
     find_doc_ids_of_patient,
+    find_expired_documents,
     find_restored_purged_doc_ids,
 )
 
 __all__ = [
     "AuditAnswer",
+    "ExpiredDocuments",
     "PurgeRecord",
     "PurgedAnswer",
     "PurgedDocument",
     "exclude_purged",
     "find_doc_ids_of_patient",
+    "find_expired_documents",
     "find_restored_purged_doc_ids",
     "is_purge_unfinished",
     "map_purge_file_names_by_doc_id",

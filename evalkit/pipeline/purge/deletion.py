@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import datetime
 
 from evalkit.errors import StoreError
 from evalkit.pipeline.purge.folder_contents import FolderContents
@@ -24,6 +25,7 @@ from evalkit.pipeline.purge.purge_record import (
     save_intent,
 )
 from evalkit.pipeline.purge.remaining_traces import PurgedDocument, add_remaining_traces
+from evalkit.pipeline.purge.selection import assess_expiry
 from evalkit.pipeline.run_history import read_run_records, remove_from_record, save_run_record
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws
 from evalkit.pipeline.supplied_labels import read_stored_production_labels
@@ -54,13 +56,16 @@ def purge(
     doc_ids: Iterable[str],
     *,
     purged_at: str,
+    expired_ids: Iterable[str] = (),
+    expired_before: datetime | None = None,
     read_answer: Callable[[str], PurgedAnswer | None] = lambda _doc_id: None,
 ) -> list[PurgedDocument]:
     """Delete documents and everything derived from them; report what was removed.
 
     With a mail, the files attached to it are deleted too.
-    A killed purge is finished first. ``purged_at`` is ISO 8601 in UTC. ``read_answer`` returns what the record
-    keeps of a document's answer. NotFound for a
+    A killed purge is finished first. ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are what
+    ``find_expired_documents`` found for ``expired_before``; a document that was reopened since is kept. ``read_answer``
+    returns what the record keeps of a document's answer. NotFound for a
     document of which nothing exists; UsageError if a run is writing; StoreError if something could not be removed, or a
     reader of the database prevented it: the same call continues.
     """
@@ -73,11 +78,18 @@ def purge(
         intent = read_intent(output_folder) if is_purge_unfinished(output_folder) else PurgeIntent(doc_id=None)
         purged_ids = [doc_id for doc_id in intent.listed if not contents.has_document(doc_id)]  # not imported again
         purged_documents = [*_finish_interrupted_purge(contents, intent, purged_ids)]
-        requested_ids = [doc_id for doc_id in contents.add_attached_doc_ids(doc_ids) if doc_id not in purged_ids]
-        for doc_id in requested_ids:  # a mistyped name is reported before anything is deleted
-            contents.require_document_case_ids(doc_id)
-        if requested_ids:
-            purged_documents += _purge_documents(contents, requested_ids, purged_at, purged_ids, read_answer)
+        limit_by_doc_id: dict[str, datetime | None] = {}
+        for doc_id in contents.add_attached_doc_ids(doc_ids):  # a mistyped name is reported before anything is deleted
+            if doc_id not in purged_ids:
+                contents.require_document_case_ids(doc_id)
+                limit_by_doc_id[doc_id] = None
+        limit_by_doc_id |= {
+            candidate_id: expired_before
+            for candidate_id in expired_ids
+            if expired_before and candidate_id not in limit_by_doc_id
+        }
+        if limit_by_doc_id:
+            purged_documents += _purge_documents(contents, limit_by_doc_id, purged_at, purged_ids, read_answer)
         if purged_documents:
             purged_documents = add_remaining_traces(contents, purged_documents)
             # Only now: if killed earlier, the next purge purges the last document again and reports its traces.
@@ -95,22 +107,28 @@ def purge(
 
 def _purge_documents(
     contents: FolderContents,
-    doc_ids: Iterable[str],
+    expiry_limit_by_doc_id: Mapping[str, datetime | None],
     purged_at: str,
     purged_ids: list[str],
     read_answer: Callable[[str], PurgedAnswer | None],
 ) -> Iterator[PurgedDocument]:
-    """Purge documents and append them to ``purged_ids``."""
+    """Purge documents and append them to ``purged_ids``.
+
+    One with a time limit is purged only if it is finished and older.
+    """
     output_folder = contents.output_folder
     registries, record_number = SharedFiles(contents), len(read_purge_records(output_folder))
-    for doc_id in doc_ids:
-        # Nobody may submit, draft, open or reopen anything between the listing of the cases and the deletion.
+    for doc_id, time_limit in expiry_limit_by_doc_id.items():
+        # Nobody may submit, draft, open or reopen anything between the decision and the deletion.
         with hold_case_write_lock(output_folder):
+            case_ids = contents.list_possible_case_ids(doc_id)
+            if time_limit is not None and assess_expiry(contents, doc_id, case_ids, time_limit) != "finished":
+                continue
             record_number += 1
             intent = PurgeIntent(
                 doc_id=doc_id,
                 sha256=contents.find_sha256(doc_id),
-                cases=contents.list_possible_case_ids(doc_id),
+                cases=case_ids,
                 number=record_number,
                 purged_at=purged_at,
                 listed=tuple(purged_ids),

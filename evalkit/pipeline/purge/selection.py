@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Literal
 
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.patient_keys import list_person_keys, load_or_create_patient_salt
@@ -14,6 +15,7 @@ from evalkit.pipeline.document_discovery import DiscoveredDocuments
 from evalkit.pipeline.purge.folder_contents import FolderContents, read_json_or_empty
 from evalkit.pipeline.purge.purge_record import PurgeRecord, is_purge_unfinished, read_intent, read_purge_records
 from evalkit.review import Review, find_newest_revision, open_index, read_result, read_review
+from evalkit.review.ground_truth import derive_review_status
 from evalkit.store import (
     OutputFolder,
     bundle_file_name,
@@ -23,6 +25,36 @@ from evalkit.store import (
 )
 
 _EARLIEST_MOMENT = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class ExpiredDocuments:
+    """Documents old enough to purge, by state: finished, waiting or unreadable."""
+
+    finished: tuple[str, ...]
+    """Documents without a pending case, sorted."""
+    waiting: tuple[str, ...]
+    """Documents with a pending case, sorted: they stay until the case is decided, or until a purge names them."""
+    unreadable: tuple[str, ...] = ()
+    """Documents with an unreadable review, sorted: they stay until the review is restored, or until a purge names them."""
+
+
+def find_expired_documents(output_folder: OutputFolder, *, unchanged_since: datetime) -> ExpiredDocuments:
+    """Find the documents unchanged since a time, by the times in their files."""
+    with open_index(output_folder, read_only=True) as index:
+        contents = FolderContents.read(output_folder, index)
+        doc_ids = contents.list_doc_ids()
+        state_by_doc_id = {
+            doc_id: assess_expiry(contents, doc_id, contents.list_possible_case_ids(doc_id), unchanged_since)
+            for doc_id in doc_ids
+        }
+    states = ("finished", "waiting", "unreadable")
+    return ExpiredDocuments(
+        **{
+            state: tuple(candidate_id for candidate_id in doc_ids if state_by_doc_id[candidate_id] == state)
+            for state in states
+        }
+    )
 
 
 def find_doc_ids_of_patient(output_folder: OutputFolder, patient_key: str) -> list[str]:
@@ -101,6 +133,34 @@ def find_restored_purged_doc_ids(output_folder: OutputFolder, other_records: Seq
         return [
             doc_id for doc_id, purged_at in purged_at_by_doc_id.items() if _is_older_than(contents, doc_id, purged_at)
         ]
+
+
+def assess_expiry(
+    contents: FolderContents, doc_id: str, case_ids: Iterable[str], expired_before: datetime
+) -> Literal["finished", "waiting", "young", "unreadable"]:
+    """Classify a document for a purge by age: finished, waiting, young or unreadable.
+
+    ``young``: changed at or after ``expired_before``, or deleted already; ``waiting``: old, but a case is pending;
+    ``unreadable``: a review cannot be read; ``finished``: may be purged.
+    """
+    output_folder = contents.output_folder
+    file_names = (result_file_name(doc_id), extraction_file_name(doc_id), bundle_file_name(doc_id))
+    write_times = [
+        written_at for name in file_names if (written_at := output_folder.get_modification_time(name)) is not None
+    ]
+    # A document that was purged meanwhile has no files left.
+    if (
+        not write_times
+        or _find_last_change_time(contents, doc_id, datetime.fromtimestamp(max(write_times), UTC)) >= expired_before
+    ):
+        return "young"
+    try:
+        newest_reviews = _read_newest_reviews(output_folder, case_ids)
+    except StoreError:
+        return "unreadable"  # the time at which the case was closed is unknown
+    if any(datetime.fromisoformat(review.submitted_at) >= expired_before for review in newest_reviews if review):
+        return "young"
+    return "finished" if all(derive_review_status(review) == "completed" for review in newest_reviews) else "waiting"
 
 
 def _is_older_than(contents: FolderContents, doc_id: str, moment: datetime) -> bool:
