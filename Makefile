@@ -15,7 +15,7 @@ PORT ?= 8866
 # One process a core is enough: threads of linear algebra beside them only wait for each other.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: install demo test test-fast tesseract browser postgresql nginx fhir-validator small-model check bench stress lock clean
+.PHONY: install demo test test-fast tesseract browser postgresql nginx jupyterhub fhir-validator small-model check bench stress lock clean
 
 # In two steps, because pip can compare no hash of a folder: first the locked packages, each file of which must have a hash of
 # the lock, then evalkit, built by the locked build program. Nothing but wheels: building an sdist would run code from outside the lock.
@@ -103,6 +103,10 @@ else
 	@command -v /usr/sbin/nginx > /dev/null || echo "nginx is not installed: the test of the TLS proxy will be skipped" >&2
 endif
 
+# JupyterHub's proxy, which is no Python package.
+jupyterhub:
+	$(call debian,configurable-http-proxy,node-configurable-http-proxy,the long test of JupyterHub will be skipped)
+
 # A validator of FHIR by HL7's own structure definitions, 300 MB with the program that runs it: from npm and PyPI.
 FHIR_VALIDATOR := .venv/fhir_validator
 FHIR_SOURCES := tests/evaluation/fhir_r4
@@ -148,7 +152,7 @@ endif
 bench: .venv/.test
 	PYTHONPATH=tests $(BIN)/python tests/benchmarks/bench.py
 
-stress: .venv/.test tesseract browser postgresql nginx small-model
+stress: .venv/.test tesseract browser postgresql nginx jupyterhub small-model
 	$(BIN)/python -m pytest -m stress --timeout 3600 tests -v
 
 # Pin the newest versions that fit pyproject.toml, with the hashes of all their files; the build program too.

@@ -79,7 +79,7 @@ def test_an_installation_without_extras_has_no_test_tool() -> None:
     }
     base, demo, everything = names_by_extras.values()
     assert {"hatchling", "editables", "pandas"} <= base
-    assert not base & {"pytest", "mypy", "playwright", "rapidocr", "distributed", "anthropic"}
+    assert not base & {"pytest", "mypy", "playwright", "jupyterhub", "rapidocr", "distributed", "anthropic"}
     assert demo - base >= {"rapidocr", "distributed"}
     assert everything == {*re.findall(r"^([\w.-]+)==", lock, re.MULTILINE)}
 

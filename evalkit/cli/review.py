@@ -91,9 +91,15 @@ def review(
         str | None,
         typer.Option(metavar="URL", help="Address that experts open, if they reach the server through a TLS proxy."),
     ] = None,
+    jupyterhub: Annotated[
+        bool,
+        typer.Option(
+            "--jupyterhub", help="Run as a service of JupyterHub, which starts the server and logs reviewers in."
+        ),
+    ] = False,
     example: Annotated[
-        Literal["nginx"] | None,
-        typer.Option(help="Print an example configuration for nginx and exit."),
+        Literal["nginx", "jupyterhub"] | None,
+        typer.Option(help="Print an example configuration for nginx or JupyterHub and exit."),
     ] = None,
     output: Annotated[str | None, create_output_option("Folder or bucket whose cases are answered and saved")] = None,
     *,
@@ -117,6 +123,7 @@ def review(
         load_settings().review,
         typer.echo,
         log_format=context.obj,
+        is_hub_service=jupyterhub,
     )
 
 

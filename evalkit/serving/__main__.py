@@ -17,10 +17,10 @@ from evalkit.serving.launch import find_review_notebook
 from evalkit.settings import ReviewServerSettings
 
 
-def main(listener_fd: int, public_url: str, review_settings: ReviewServerSettings) -> None:
+def main(listener_fd: int, public_url: str, url_prefix: str, review_settings: ReviewServerSettings) -> None:
     """Serve the review screen on the inherited socket until Ctrl-C, SIGTERM or SIGHUP.
 
-    ``listener_fd`` is the descriptor of the bound socket; ``public_url`` is empty if not used.
+    ``listener_fd`` is the descriptor of the bound socket; ``public_url`` and ``url_prefix`` are empty if not used.
     """
     for signal_number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(signal_number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
@@ -40,6 +40,7 @@ def main(listener_fd: int, public_url: str, review_settings: ReviewServerSetting
             output=os.environ["EVALKIT_OUTPUT"],
             public_url=public_url,
             review_settings=review_settings,
+            url_prefix=url_prefix,
         )
 
 
@@ -77,4 +78,4 @@ def enter_private_home_with_notebook(home: Path) -> Path:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], ReviewServerSettings.model_validate_json(sys.argv[3]))
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3], ReviewServerSettings.model_validate_json(sys.argv[4]))

@@ -26,11 +26,11 @@ class LoggedInReviewer(User):
 
     session_id: str = ""
     is_external_login: bool = False
-    """True if a trusted proxy logged the reviewer in; this server cannot end such a login."""
+    """True if a trusted proxy or JupyterHub logged the reviewer in; this server cannot end such a login."""
 
 
 class NotOnReviewerRoster(HTTPError):
-    """HTTP 403: the name sent by a trusted proxy is not in the roster."""
+    """HTTP 403: the name sent by a trusted proxy or JupyterHub is not in the roster."""
 
     def __init__(self, reviewer_name: str) -> None:
         super().__init__(403)
@@ -82,9 +82,15 @@ class ReviewerIdentityProvider(ReviewServerPart, IdentityProvider):
         if session is None:
             return None
         headers[REVIEWER_HEADER] = session.reviewer
-        return LoggedInReviewer(
-            session.reviewer, session_id=session.session_id, is_external_login=proxied_name is not None
-        )
+        is_external_login = proxied_name is not None or bool(session.hub_token)
+        return LoggedInReviewer(session.reviewer, session_id=session.session_id, is_external_login=is_external_login)
+
+    async def is_login_confirmed(self, session: LoginSession) -> bool:  # noqa: ARG002 - HubIdentityProvider needs it
+        """Return True if the login's source still confirms the login.
+
+        Always True here: logins by code or proxy are checked by the session itself.
+        """
+        return True
 
     def write_session_cookie(self, handler: RequestHandler, session: LoginSession) -> None:
         """Set the signed login cookie, which the browser deletes when it is closed."""

@@ -22,8 +22,9 @@ from tornado.websocket import WebSocketHandler
 from typing_extensions import override
 
 from evalkit.errors import EvalkitError
-from evalkit.serving.identity import ReviewServerPart
-from evalkit.serving.page import LOG_FD_VARIABLE, PAGE_MEMORY_VARIABLE
+from evalkit.serving.identity import ReviewerIdentityProvider, ReviewServerPart
+from evalkit.serving.login_sessions import LoginSession
+from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FD_VARIABLE, PAGE_MEMORY_VARIABLE
 from evalkit.serving.warm_kernel import WarmKernel, register_warm_kernel_provisioner
 
 log = logging.getLogger("evalkit.serving")
@@ -39,6 +40,8 @@ _MAX_REMEMBERED_KERNELS = 1000
 _MAX_IDLE_WAIT_SECONDS, _IDLE_POLL_SECONDS = 5.0, 0.1
 #: Seconds to wait, while a page opens, before the next kernel is preloaded.
 _PAGE_OPENING_SECONDS = 5
+#: Maximum seconds to wait for JupyterHub to confirm a login; kernels are checked one after the other.
+_CONFIRMATION_TIMEOUT = 5
 
 
 class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
@@ -141,8 +144,10 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
             IOLoop.current().remove_timeout(self._warm_start_timer)
 
     def _build_kernel_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Build a kernel's environment variables, without those of JupyterHub."""
+        inherited = {name: value for name, value in environ.items() if not name.startswith(HUB_VARIABLE_PREFIX)}
         return {
-            **environ,
+            **inherited,
             LOG_FD_VARIABLE: str(self._log_fd),
             PAGE_MEMORY_VARIABLE: str(self.review_settings.page_memory_mb),
         }
@@ -180,6 +185,21 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         except EvalkitError:
             return  # the roster cannot be read now; each request that needs it fails with an error in the log
         await asyncio.gather(*map(self.end_kernels_of_session, ended_session_ids))
+
+    async def cull_kernel_if_idle(self, kernel_id: str) -> None:
+        """End a kernel whose login ended, or whose page was closed some time ago."""
+        session = self.sessions.find_valid_session(self.session_id_by_kernel_id.get(kernel_id, ""))
+        if session is not None and not await self._is_login_confirmed(session):
+            await self.end_kernels_of_session(session.session_id)
+        else:
+            await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]
+
+    async def _is_login_confirmed(self, session: LoginSession) -> bool:
+        identity_provider: ReviewerIdentityProvider = self.parent.identity_provider
+        try:
+            return await asyncio.wait_for(identity_provider.is_login_confirmed(session), _CONFIRMATION_TIMEOUT)
+        except (HTTPError, TimeoutError):
+            return True  # if the hub does not answer, keep the page
 
     @override
     def remove_kernel(self, kernel_id: str) -> Any:

@@ -12,15 +12,17 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from importlib.resources import files
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
 
+from evalkit.core.install_hint import format_install_hint
 from evalkit.core.log_events import LogLineFormat
 from evalkit.errors import UsageError
 from evalkit.review.roster import ReviewerRoster
-from evalkit.serving.page import LOG_FORMAT_VARIABLE
+from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FORMAT_VARIABLE
 from evalkit.settings import PATIENT_SALT_VARIABLE, ReviewServerSettings
 from evalkit.store import OutputFolder, resolve_postgresql_url
 
@@ -42,6 +44,7 @@ def exec_review_server(
     print_line: Callable[[str], None],
     *,
     log_format: LogLineFormat = "text",
+    is_hub_service: bool = False,
 ) -> NoReturn:
     """Replace this process by the server of the review screen.
 
@@ -54,8 +57,13 @@ def exec_review_server(
         review_settings: the settings section ``[review]``.
         print_line: called with each line to print, such as the server's address.
         log_format: format of the log lines, ``text`` or ``json``.
+        is_hub_service: True if JupyterHub started this process as a service; JupyterHub then sets the port and logs
+            reviewers in.
     """
     find_review_notebook()
+    url_prefix = ""
+    if is_hub_service:
+        url_prefix, port = _read_hub_url_prefix_and_port(os.environ, review_settings)
     resolve_postgresql_url(output_folder)
     if public_url is not None:
         _require_valid_public_url(public_url)
@@ -67,7 +75,7 @@ def exec_review_server(
         )
     listener = _bind_listener(port)
     print_line(
-        f"The experts' screen is at {(public_url or format_listener_url(listener)).rstrip('/')}/  (Ctrl-C ends it)"
+        f"The experts' screen is at {(public_url or format_listener_url(listener)).rstrip('/')}{url_prefix or '/'}  (Ctrl-C ends it)"
     )
     if review_settings.user_header:
         print_line(
@@ -76,15 +84,47 @@ def exec_review_server(
         )
     listener.set_inheritable(True)
     # -P: the server must not import modules from the current folder, such as a json.py.
-    command = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or ""]
+    command = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or "", url_prefix]
     command.append(review_settings.model_dump_json())
-    environ = build_server_environment(os.environ, output_folder.root, output_folder.database_url)
-    environ[LOG_FORMAT_VARIABLE] = log_format
+    extra_variables = {
+        name: value for name, value in os.environ.items() if is_hub_service and name.startswith(HUB_VARIABLE_PREFIX)
+    }
+    extra_variables[LOG_FORMAT_VARIABLE] = log_format
+    environ = build_server_environment(os.environ, output_folder.root, output_folder.database_url) | extra_variables
     os.execve(command[0], command, environ)  # noqa: S606 - no shell, and our own interpreter
 
 
+def _read_hub_url_prefix_and_port(environ: Mapping[str, str], review_settings: ReviewServerSettings) -> tuple[str, int]:
+    """Read the URL prefix and port from JupyterHub's environment variables.
+
+    UsageError if they are missing, jupyterhub is not installed, or a proxy logs reviewers in as well.
+    """
+    if find_spec("jupyterhub") is None:
+        raise UsageError(
+            "the package jupyterhub is not installed",
+            code="JUPYTERHUB",
+            remedy=f"Run {format_install_hint('jupyterhub')}.",
+        )
+    url = urlsplit(environ.get("JUPYTERHUB_SERVICE_URL", ""))
+    # A terminal in a user's notebook server has JupyterHub's other variables too, but not these two together.
+    is_service = environ.get("JUPYTERHUB_API_TOKEN") and environ.get("JUPYTERHUB_SERVICE_NAME")
+    if not is_service or url.hostname != _LOCAL_ADDRESS or not url.port:
+        raise UsageError(
+            "--jupyterhub works only in a service that JupyterHub starts itself, with a url of http://127.0.0.1:PORT",
+            code="JUPYTERHUB",
+            remedy="Configure the service as `evalkit review --example jupyterhub` shows.",
+        )
+    if review_settings.user_header:
+        raise UsageError(
+            f"reviewers would be logged in twice: by JupyterHub and by a proxy's header {review_settings.user_header}",
+            code="JUPYTERHUB",
+            remedy="Remove user_header and proxies from [review], or start without --jupyterhub.",
+        )
+    return environ["JUPYTERHUB_SERVICE_PREFIX"], url.port
+
+
 def read_example_configuration(example_name: str) -> str:
-    """Return the text of the example configuration for ``nginx``."""
+    """Return the text of the example configuration for ``nginx`` or ``jupyterhub``."""
     return (files("evalkit.serving") / "examples" / f"{example_name}.txt").read_text()
 
 

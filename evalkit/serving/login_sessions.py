@@ -8,7 +8,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evalkit.review.roster import ReviewerRoster, hash_login_code
 
@@ -27,6 +27,8 @@ class LoginSession:
     """Hash of the reviewer's code at login; the session ends if the roster's code changes or is removed."""
     expires_at: float
     """End of the session, in seconds of the sessions' clock (Unix time by default)."""
+    hub_token: str = field(default="", repr=False)
+    """OAuth token by which JupyterHub confirms the login; empty for logins by code or proxy."""
 
 
 class LoginSessions:
@@ -59,6 +61,11 @@ class LoginSessions:
         self._proxied_session_ids[reviewer] = session.session_id
         return session
 
+    def log_in_by_hub(self, reviewer: str, hub_token: str) -> LoginSession | None:
+        """Create a session for a reviewer named by JupyterHub; None if not in the roster."""
+        stored_digest = self._roster.read_code_digests().get(reviewer)
+        return None if stored_digest is None else self._add_session(reviewer, stored_digest, hub_token=hub_token)
+
     def find_valid_session(self, session_id: str) -> LoginSession | None:
         """Return the session with this id; None if unknown, expired or code changed."""
         session = self._session_by_id.get(session_id)
@@ -74,14 +81,18 @@ class LoginSessions:
         """Delete the session with this id, if it exists."""
         self._session_by_id.pop(session_id, None)
 
-    def _add_session(self, reviewer: str, stored_digest: str, *, session_id: str = "") -> LoginSession:
+    def _add_session(
+        self, reviewer: str, stored_digest: str, *, session_id: str = "", hub_token: str = ""
+    ) -> LoginSession:
         now = self._clock()
         self._session_by_id = {
             open_session.session_id: open_session
             for open_session in self._session_by_id.values()
             if open_session.expires_at > now
         }
-        session = LoginSession(session_id or secrets.token_hex(32), reviewer, stored_digest, now + LOGIN_HOURS * 3600)
+        session = LoginSession(
+            session_id or secrets.token_hex(32), reviewer, stored_digest, now + LOGIN_HOURS * 3600, hub_token
+        )
         self._session_by_id[session.session_id] = session
         return session
 

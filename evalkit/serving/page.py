@@ -13,6 +13,8 @@ from evalkit.core.log_events import EventFormatter, LogLineFormat
 LOG_FD_VARIABLE = "EVALKIT_LOG_FD"
 #: Environment variable with the log format of server and kernels: ``text`` or ``json``.
 LOG_FORMAT_VARIABLE = "EVALKIT_LOG_FORMAT"
+#: Prefix of JupyterHub's environment variables, which include its token; they are not passed to kernels.
+HUB_VARIABLE_PREFIX = "JUPYTERHUB_"
 #: Environment variable with the megabytes of memory that a kernel may use; 0 means no limit.
 PAGE_MEMORY_VARIABLE = "EVALKIT_PAGE_MEMORY_MB"
 

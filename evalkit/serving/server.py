@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import sys
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     import socket
     from pathlib import Path
 
+    from jupyterhub.services.auth import HubOAuth
+
     from evalkit.settings import ReviewServerSettings
 
 #: Front-end extensions that evalkit's widgets need; no others are loaded or served.
@@ -68,15 +71,22 @@ def serve_notebook(
     output: str,
     public_url: str,
     review_settings: ReviewServerSettings,
+    url_prefix: str,
 ) -> None:
     """Serve the notebook until SIGINT, SIGTERM or SIGHUP, then end all kernels.
 
-    ``output``: the output folder; ``public_url``: the TLS proxy's address, or empty.
+    ``output``: the output folder; ``public_url``: the TLS proxy's address, or empty; ``url_prefix``: the prefix set by
+    JupyterHub, which then logs reviewers in, or empty.
     """
     server_log.configure_server_log(read_log_format())
+    config = _build_config()
+    if url_prefix:
+        from evalkit.serving.jupyterhub_login import HubIdentityProvider
+
+        config.Voila.identity_provider_class = HubIdentityProvider
     server = ReviewServer.instance(
-        config=_build_config(),
-        base_url="/",
+        config=config,
+        base_url=url_prefix or "/",
         log=logging.getLogger("voila"),
         notebook_path=str(notebook),
         config_file_paths=[],  # ignore a voila.json in the current folder, which could allow access to files
@@ -89,6 +99,7 @@ def serve_notebook(
     roster = ReviewerRoster(output_folder, cache_seconds=1 if isinstance(output_folder.root, str) else 0)
     server.sessions, server.review_settings = LoginSessions(roster), review_settings
     server.health_check = HealthCheck(output_folder)
+    server.is_hub_service = bool(url_prefix)
     server.initialize([])
     server.start()
     if has_unfinished_command(output_folder):
@@ -106,6 +117,15 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
     review_settings: ReviewServerSettings
     """The settings section ``[review]``: limits for pages, trusted proxies."""
     health_check: HealthCheck
+    is_hub_service: bool
+    """True if JupyterHub logs reviewers in."""
+
+    @cached_property
+    def hub(self) -> HubOAuth:
+        """OAuth client of the JupyterHub that started this server."""
+        from jupyterhub.services.auth import HubOAuth
+
+        return HubOAuth()
 
     @override
     def init_settings(self) -> dict[str, Any]:
@@ -139,7 +159,7 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
         }
         routes: list[Any] = [
             (r"", ReviewPageHandler, page_arguments),
-            (r"login", LoginHandler, {"throttle": LoginThrottle()}),
+            *self._list_login_routes(),
             (r"logout", LogoutHandler),
             (r"health", HealthHandler, {"health_check": self.health_check}),
             (rf"voila/(?:{LIBRARY_VERSION}/)?static/(.*)", LibraryFileHandler, {"path": self.static_paths}),
@@ -157,6 +177,13 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
             *((base_pattern + route, *handler_and_arguments) for route, *handler_and_arguments in routes),
             (r".*", NotFoundHandler),
         ]
+
+    def _list_login_routes(self) -> list[Any]:
+        if not self.is_hub_service:
+            return [(r"login", LoginHandler, {"throttle": LoginThrottle()})]
+        from evalkit.serving.jupyterhub_login import CALLBACK_PATH, HubCallbackHandler, HubLoginHandler
+
+        return [(r"login", HubLoginHandler), (CALLBACK_PATH, HubCallbackHandler)]
 
     @override
     def listen(self) -> None:
