@@ -421,7 +421,7 @@ def test_a_closed_case_shows_the_corrected_fields(office: Office, open_tab: Any)
     office.desk.helper().save_review(CASE, corrected_fields={TAX: "4886.80"})
     case = open_tab("dr_kim").open_and_claim_case(CASE)
     assert case.get_current_value(case.draft, TAX).value == "4886.80"
-    assert (case.closing_review.reviewer, case.is_completed) == ("dr_lee", True)
+    assert (case.closing_review.reviewer, case.is_locked) == ("dr_lee", True)
 
 
 def test_undeterminable_and_reopened_leave_no_truth(office: Office) -> None:

@@ -99,7 +99,7 @@ def test_case_whose_opening_fails_is_given_back(two: Any, open_tab: Any, monkeyp
     queue = lee.load_queue_page()
     assert (queue.pending, queue.in_review, queue.next_case_id) == (1, 0, "")
     assert lee.choose_next_case_id() is None
-    assert open_tab("dr_kim").open_and_claim_case(two.case_id).is_completed is False
+    assert open_tab("dr_kim").open_and_claim_case(two.case_id).is_locked is False
     open_tab("dr_kim").release_case(two.case_id)
 
 

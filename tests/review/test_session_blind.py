@@ -198,9 +198,9 @@ def test_a_second_look_is_an_unblinded_revision(audit: Any, workspace: Any, open
     blind = lee.submit_review("doc2_6", drawn(lee.open_and_claim_case("doc2_6").draft, at=5))
     assert blind.disagreement["you"] == "pages 1–4 Genomic Report; pages 5–8 Clinical Note"
     assert blind.disagreement["program"] == "pages 1–5 Genomic Report; pages 6–8 Clinical Note"
-    assert open_tab("dr_kim").open_and_claim_case("doc2_6", look_again=True).is_completed
+    assert open_tab("dr_kim").open_and_claim_case("doc2_6", look_again=True).is_locked
     case = lee.open_and_claim_case("doc2_6", look_again=True)
-    assert (case.is_completed, case.is_blind, case.draft.segments[0].end_page) == (False, False, 4)
+    assert (case.is_locked, case.is_blind, case.draft.segments[0].end_page) == (False, False, 4)
     assert [opinion.label for opinion in case.opinions] == ["Your answer", "The program's answer"]
     lee.renew_claim("doc2_6")
     lee.save_draft_and_get_time("doc2_6", case.draft)
@@ -408,9 +408,9 @@ def test_a_colleagues_later_answer_is_not_unblinded(audit: Any, workspace: Any, 
 def test_a_second_look_goes_on_after_a_reload(audit: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
     lee.submit_review("doc2_6", drawn(lee.open_and_claim_case("doc2_6").draft, at=5))
-    assert lee.open_and_claim_case("doc2_6").is_completed
+    assert lee.open_and_claim_case("doc2_6").is_locked
     case = lee.open_and_claim_case("doc2_6", look_again=True)
     lee.save_draft_and_get_time("doc2_6", case.draft.set_segment_type(0, OTHER))
     again = lee.open_and_claim_case("doc2_6")
-    assert (again.is_completed, again.draft.segments[0].dominant_type) == (False, OTHER)
-    assert open_tab("dr_kim").open_and_claim_case("doc2_6").is_completed
+    assert (again.is_locked, again.draft.segments[0].dominant_type) == (False, OTHER)
+    assert open_tab("dr_kim").open_and_claim_case("doc2_6").is_locked
