@@ -17,7 +17,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from evalkit.classification.page_risks import combine_page_risks, compute_page_risks
 from evalkit.core.data_frames import TEXT, build_frame
@@ -117,6 +117,7 @@ class KnownTruth:
     is_simulated: bool
     """True if a simulated reviewer (a program) reviewed the document."""
     review_reason: str | None
+    notes: str = ""
 
     def is_vouched(self, part: str) -> bool:
         """Return True if an expert confirmed this part, such as ``segments``."""
@@ -154,6 +155,8 @@ class ReviewRecord:
     """True if the expert was asked only about the parts in doubt."""
     struck_quotes: int = 0
     """Number of quotes that the reviewer struck."""
+    segment_flags: tuple[Mapping[str, Any], ...] = ()
+    """The reviewer's flags on single segments, as stored: ``segment_index``, ``flag`` and optional page numbers."""
     signature_meaning: str = ""
     """What the reviewer stated by submitting; empty if the review is older than such statements."""
 
@@ -921,7 +924,7 @@ def _restore_blind_answer(
     newest = [(revision, review) for case_id, revision, review in reviews if case_id == doc_id][-1:]
     for revision, review in newest:
         if ground_truth and ground_truth["revision"] > revision and _is_blind_answer(review) and not is_adjudicated:
-            answer_fields = {name: review[name] for name in ("vouched", "reviewer")}
+            answer_fields = {name: review[name] for name in ("vouched", "reviewer", "correction_notes")}
             source = SOURCE_BY_OUTCOME[review["outcome"]]
             answer_fields |= {"ground_truth_classification": review["after"], "ground_truth_source": source}
             return {**ground_truth, **answer_fields}
@@ -941,6 +944,7 @@ def _parse_expert_truth(ground_truth: Mapping[str, Any] | None) -> KnownTruth | 
         ground_truth["reviewer"],
         is_simulated_reviewer(ground_truth["reviewer"]),
         ground_truth["review_reason"],
+        ground_truth["correction_notes"],
     )
 
 
@@ -960,8 +964,15 @@ def _parse_review(case_id: str, revision: int, review: Mapping[str, Any], review
         vouched=frozenset(review["vouched"]),
         is_short=review["shown"].get("form") == "short",
         struck_quotes=len(_require_type(review.get("refuted", []), list)),
+        segment_flags=tuple(map(_require_valid_segment_flag, review["segment_flags"])),
         signature_meaning=review.get("signature", {}).get("meaning", ""),
     )
+
+
+def _require_valid_segment_flag(flag: Any) -> Mapping[str, Any]:
+    for page_key in ("start_page", "end_page"):
+        _require_type(_require_type(flag, dict).get(page_key), int, _NONE_TYPE)
+    return cast("Mapping[str, Any]", flag)
 
 
 def _determine_truth_status(
