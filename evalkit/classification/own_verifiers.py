@@ -165,7 +165,9 @@ class OwnVerifier:
 
     def _convert_description_to_question(self, description: Mapping[str, Any], bundle: DocumentBundle) -> _OwnQuestion:
         if description["role"] != self.agent:
-            raise _build_verifier_error(f"the role of each question of the verifier must be {self.agent}")
+            raise _build_verifier_error(
+                f"each question that the verifier asks a model must have the role {self.agent!r}"
+            )
         if not isinstance(description["prompt"], str):
             raise _build_verifier_error("the prompt of a question is not a string")
         return _OwnQuestion(

@@ -33,7 +33,7 @@ def describe_failing_examples(traps: Traps) -> list[str]:
 
 
 def describe_weakened_traps(shipped_traps: Traps, site_traps: Traps) -> list[str]:
-    """Describe each shipped row that a site's replacement weakens.
+    """Describe each shipped trap whose replacement by the site finds less.
 
     A replacement weakens a row if its severity is lower, or if it raises nothing on some of the shipped row's examples.
     """

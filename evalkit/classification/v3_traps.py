@@ -70,7 +70,7 @@ class V3TrapDetector(ShippedVerifier):
         self._traps = traps or load_shipped_traps()
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Return the issues of V3's rules, numbered from V3-0001.
+        """Return what V3's rules find in a classification, numbered from V3-0001.
 
         If a site's expression exceeds its time limit, the issues found before and the BLOCKER V3-AGENT-FAILED are returned.
         """

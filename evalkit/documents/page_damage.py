@@ -47,7 +47,7 @@ def take_warnings() -> str:
 
 
 def take_drawing_warnings(page: Any) -> str:
-    """Return and clear MuPDF's warnings, with one of its kind for zeroed JPEGs of the page.
+    """Return and clear MuPDF's warnings, and one for zeroed JPEGs of the page.
 
     MuPDF draws what is left of those without a warning. ``page`` is a ``pymupdf.Page`` that was drawn.
     """
@@ -60,7 +60,7 @@ def take_drawing_warnings(page: Any) -> str:
 
 
 def _is_jpeg_out_of_step(jpeg: bytes) -> bool:
-    """Return True if a JPEG in whose stream are zeros has not the data that its picture takes.
+    """Return True if a JPEG with zeros lacks data that its picture takes.
 
     Zeros can mean an even surface. But decoding loses its place in zeros that were something else: then the picture
     takes more data than there are, or is complete before the data end.

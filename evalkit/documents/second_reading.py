@@ -48,8 +48,9 @@ class SecondReader(Protocol):
         """Name and version of the engine, e.g. ``rapidocr 3.10.0``."""
 
     def read_cut_outs(self, cut_outs: Sequence[Image.Image]) -> list[tuple[str, float]]:
-        """Read one line of print in each picture (mode L), with the engine's confidence 0..1; empty if nothing is read.
+        """Read one line of print in each picture; return texts with confidences.
 
+        Pictures have mode L, confidences are 0..1; a text is empty if nothing is read.
         DocumentError OCR-FAILED if the engine fails.
         """
 

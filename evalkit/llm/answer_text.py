@@ -28,7 +28,7 @@ class AnswerTextError(ValueError):
 
 
 def state_probabilities(text: str, tokens: Sequence[tuple[bytes, float]], field: str) -> str:
-    """State the probability of a field's values behind them, in ``{field}_probability``.
+    """Add ``{field}_probability``, the probability of a field's value, to a JSON text.
 
     ``tokens``: those of the text, each with the logarithm of its probability; unchanged if they are of another text.
 

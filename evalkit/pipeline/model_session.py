@@ -269,8 +269,8 @@ def _require_run_limit(model_names: Iterable[str], settings: Settings) -> None:
         raise UsageError(
             f"{', '.join(paid_models)} costs money, and this run has no limit",
             code=NO_LIMIT_CODE,
-            remedy="Set usd_per_run (0: no limit), tokens_per_run or calls_per_run in the section [limits], or give run or "
-            "extract --usd-per-run N; `evalkit run --estimate` says what to expect.",
+            remedy="Set usd_per_run, tokens_per_run or calls_per_run in the section [limits] of evalkit.toml, or add "
+            "--usd-per-run N to the command (N = 0 allows any cost); `evalkit run --estimate` says what to expect.",
         )
 
 

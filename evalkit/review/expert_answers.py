@@ -125,7 +125,7 @@ class ExpertAnswers:
     def compare_with_record(
         self, typed_page_ranges: Sequence[tuple[int, int, DocumentType | None]]
     ) -> Iterator[tuple[JudgedIssue, str, bool]]:
-        """Compare the expert's verdicts with the segments of an answer.
+        """Compare the expert's verdicts with an answer's page ranges and their types.
 
         Each row is an issue, the part that its question is about (``boundary:3``, ``segment:2``, ``patients``, or empty) and
         True if the segments agree with the expert's answer.

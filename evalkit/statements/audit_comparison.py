@@ -84,7 +84,7 @@ class _Comparison:
 
     @cached_property
     def unread_rows(self) -> tuple[AuditRow, ...]:
-        """Rows that were not read and not reported; none if the balances need none."""
+        """Rows with amounts that the template did not read; empty if balances add up."""
         if self.applied.is_closed:
             return ()
         read = {id(match.row) for match in self.matches}

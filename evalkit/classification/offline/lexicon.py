@@ -261,7 +261,7 @@ def apply_lexicon(page: Page) -> LexiconReading:
 
 
 def describe_cue(cue: CueMatch) -> str:
-    """Name a match by its phrase or, for a pattern, by its group.
+    """Name the phrase that was found on a page; for a regular expression, its group.
 
     A pattern's match could be anything on the page.
     """

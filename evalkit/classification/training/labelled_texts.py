@@ -50,7 +50,7 @@ def read_labelled_texts(paths: Iterable[Path]) -> list[LabelledText]:
     if len({labelled_text.group for labelled_text in labelled_texts}) < 2:
         raise _build_training_input_error(
             "the examples",
-            "all belong to one group, but at least two groups are needed: each text is tested with weights learned from the other groups",
+            "all have the same `group` (a patient or source), but two are needed: each text is tested with weights learned from the others",
         )
     return labelled_texts
 

@@ -459,7 +459,7 @@ class LabelSearch:
         return self._text[hit.start : hit.start + 7].casefold() == "patient"
 
     def _is_member(self, hit: _LabelHit) -> bool:
-        """Return True if a label names the member of a health plan, who may not be the patient."""
+        """Return True if a label names a health plan's member, perhaps not the patient."""
         return self._text[hit.start : hit.start + 6].casefold() == "member"
 
     def _is_patient_heading(self, hit: _LabelHit) -> bool:

@@ -509,7 +509,7 @@ def _rows(group: str) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("one.jsonl", _rows("the same").encode(), "all belong to one group"),
+        ("one.jsonl", _rows("the same").encode(), "all have the same `group`"),
         ("number.toml", b"document = 3", "number.toml has no rows"),
         ("Other/a.txt", b"\xff\xfe", "Other/a.txt cannot be read as UTF-8 text"),
     ],
