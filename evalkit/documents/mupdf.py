@@ -76,7 +76,8 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
     try:
         claimed_count, page_xrefs = _read_claimed_page_count(document), _find_page_xrefs(document)
         total_pages = max(claimed_count, len(page_xrefs))
-        is_page_tree_repaired = len(page_xrefs) > 0 and not len(page_xrefs) == claimed_count == _count_pages(document)
+        is_contradictory = not len(page_xrefs) == claimed_count == _count_pages(document)
+        is_page_tree_repaired = len(page_xrefs) > 0 and (is_contradictory or _has_lost_page(document, page_xrefs))
         if is_page_tree_repaired and total_pages <= MAX_PAGES:
             _flatten_page_tree(document, page_xrefs)
         total_pages = total_pages if is_page_tree_repaired else _count_pages(document)
@@ -163,6 +164,16 @@ def _find_page_xrefs(document: Any) -> list[int]:
                 kids = document.xref_object(int(kids.split()[0]), compressed=True)
             pending_xrefs.extend(int(match) for match in reversed(_OBJECT_REFERENCE.findall(kids)))
     return page_xrefs
+
+
+def _has_lost_page(document: Any, page_xrefs: list[int]) -> bool:
+    """Return True if the tree lists one page twice while another page of the file is in no tree."""
+    listed_xrefs = set(page_xrefs)
+    return len(listed_xrefs) < len(page_xrefs) and any(
+        document.xref_get_key(xref, "Type")[1] == "/Page"
+        for xref in range(1, document.xref_length())
+        if xref not in listed_xrefs
+    )
 
 
 def _flatten_page_tree(document: Any, page_xrefs: list[int]) -> None:

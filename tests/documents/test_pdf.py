@@ -485,6 +485,12 @@ def test_a_page_tree_that_lies_loses_no_page(claimed: int, kids: str, texts: lis
     assert document.is_repaired or "99" in kids
 
 
+@pytest.mark.parametrize(("lost", "is_told"), [("/Type/Page", True), ("/Type/Font", False)])
+def test_a_page_that_another_replaced_in_the_tree_is_told(lost: str, is_told: bool) -> None:
+    twice = tree(2, "3 0 R 3 0 R").replace(b"<</Type/Font/", b"<<%s/" % lost.encode())
+    assert bundle(twice).is_repaired is is_told
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [(b"Contents 4 0 R", b"Contents 9 0 R"), (b"<</Length 38>>", b"<</Length 38/Filter/FlateDecode>>")],
