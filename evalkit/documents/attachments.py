@@ -22,6 +22,7 @@ MAIL_SUFFIXES = (".eml",)
 MAX_MAIL_BYTES = 128 * 1024 * 1024
 _MAX_PARTS, _MAX_DEPTH = 1000, 50
 _MAX_NAME_LENGTH = 120
+_ENCRYPTED_TYPES = {"application/pkcs7-mime", "application/x-pkcs7-mime", "multipart/encrypted"}
 #: Beginning of a mail: header lines, among them at least two that mails have.
 _HEADER_BLOCK = re.compile(rb"(?:From [^\n]*\n)?(?:[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*){2,}\r?\n?")
 _MAIL_HEADER = re.compile(rb"(?im)^(?:from|to|date|subject|mime-version|message-id|received|return-path|content-type):")
@@ -77,6 +78,12 @@ def parse_mail(content: bytes, name: str) -> Mail:
             code="READER-DAMAGED",
             remedy="Save the mail and its attachments again in the mail program, and run evalkit on these files.",
         ) from None
+    if message.get_content_type() in _ENCRYPTED_TYPES and message.get_param("smime-type") != "signed-data":
+        raise DocumentError(
+            f"the mail {name} is encrypted",
+            code="READER-ENCRYPTED",
+            remedy="Open it in the mail program, save its text and attachments as files, and run evalkit on these files.",
+        )
     return Mail(headers, bodies, attachments, tuple(_clean_name(part, 1) for part in logos), is_damaged)
 
 

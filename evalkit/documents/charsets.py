@@ -17,9 +17,14 @@ _CHARSET = re.compile(
 )
 
 
+#: Charsets with one byte a letter, in which any bytes are text: bytes that are UTF-8 were not written in them.
+_SINGLE_BYTE_CHARSET = re.compile(r"iso8859-\d+|cp125\d|koi8-\w|mac-\w+")
+
+
 def decode_text(content: bytes, declared_charset: str = "") -> str:
     """Decode text by byte order mark, declared charset, UTF-8, or Windows-1252.
 
+    UTF-8 comes before a declared charset with one byte a letter.
     Bytes that Windows-1252 does not define become U+FFFD. Line ends become line feeds.
     """
     mark, charset = next((row for row in _BYTE_ORDER_MARKS if content.startswith(row[0])), (b"", declared_charset))
@@ -28,7 +33,10 @@ def decode_text(content: bytes, declared_charset: str = "") -> str:
         charset = "utf-16-le"
     # Browsers read text that is declared as Latin-1 as Windows-1252, which has more letters.
     charset = "cp1252" if re.fullmatch(r"(?i)(iso-?8859-1|latin-?1|us-ascii)", charset) else charset
-    for candidate in filter(_is_charset, (charset, "utf-8")):
+    candidates = (charset, "utf-8")
+    if _is_charset(charset) and _SINGLE_BYTE_CHARSET.fullmatch(codecs.lookup(charset).name):
+        candidates = ("utf-8", charset)
+    for candidate in filter(_is_charset, candidates):
         try:
             # Without ``final``, a letter cut off at the end of the file is dropped, not an error.
             text = codecs.getincrementaldecoder(candidate)().decode(body)

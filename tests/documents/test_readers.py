@@ -12,6 +12,7 @@ from evalkit.documents.page_builder import create_failed_page
 from evalkit.documents.readers import FORMATS, read_document, resolve_reader_version
 from evalkit.errors import DocumentError
 
+from .arrivals.making import cda, mail, section
 from .drawing import LEFT, lines, pdf
 
 
@@ -54,3 +55,38 @@ def test_unknown_content_is_refused_as_no_pdf() -> None:
     with pytest.raises(DocumentError) as refused:
         read_document(Path("x/talk.pdf"), doc_id="talk", processing_timestamp="", file_bytes=b"PK\3\4")
     assert refused.value.code == "READER-NOT-PDF"
+
+
+def read_text(content: bytes, name: str) -> str:
+    bundle = read_document(Path(name), doc_id="one", processing_timestamp="", file_bytes=content)
+    return " ".join(page.text for page in bundle.pages)
+
+
+@pytest.mark.parametrize("charset", ["iso-8859-1", "windows-1252", "iso-8859-15"])
+def test_utf_8_that_is_declared_as_another_charset_is_read(charset: str) -> None:
+    content = mail(f"From: a@b.invalid\nContent-Type: text/plain; charset={charset}", "\r\n\r\nTemperature 38 °C in Malmö\r\n")
+    assert "38 °C in Malmö" in read_text(content, "note.eml")
+    assert "38 °C in Malmö" in read_text(content.decode("utf-8").encode("cp1252"), "note.eml")
+
+
+def test_deleted_text_of_a_clinical_document_is_not_read() -> None:
+    narrative = 'Penicillin <content revised="delete">mild </content><content revised="insert">severe</content> reaction'
+    assert "Penicillin severe reaction" in read_text(cda(section("Allergies", narrative)).encode(), "note.xml")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "is_encrypted"),
+    [
+        ("application/pkcs7-mime; smime-type=enveloped-data; name=smime.p7m", True),
+        ('multipart/encrypted; protocol="application/pgp-encrypted"; boundary=b', True),
+        ("application/pkcs7-mime; smime-type=signed-data; name=smime.p7m", False),
+    ],
+)
+def test_an_encrypted_mail_is_named(content_type: str, is_encrypted: bool) -> None:
+    content = mail(f"From: a@b.invalid\nSubject: Report\nContent-Type: {content_type}", "\r\n\r\nTUlNRQ==\r\n")
+    if not is_encrypted:
+        assert "Report" in read_text(content, "note.eml")
+        return
+    with pytest.raises(DocumentError) as refused:
+        read_text(content, "note.eml")
+    assert refused.value.code == "READER-ENCRYPTED"

@@ -44,6 +44,8 @@ def convert_clinical_document(content: bytes, name: str) -> ConvertedFile:
     sheet = html.Element("body")
     for section in root.iter("section"):
         sheet.extend(child for child in list(section) if child.tag in ("title", "text"))
+    for element in sheet.xpath(".//*[@revised='delete']"):
+        element.clear(keep_tail=True)
     if not sheet.xpath("string()").strip() and not sheet.xpath(".//renderMultiMedia"):
         raise build_damaged_error(name) if is_damaged else build_empty_error(name)
     for element in sheet.iter(etree.Element):
@@ -63,7 +65,7 @@ FORMAT = define_converted_format(
     (".xml", ".cda", ".ccda"),
     lambda content: bool(_ROOT.match(decode_xml(content[:_DETECTION_BYTES]))),
     convert_clinical_document,
-    "cda 1",
+    "cda 2",
 )
 
 

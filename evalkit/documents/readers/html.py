@@ -28,6 +28,6 @@ FORMAT = define_converted_format(
     (".html", ".htm", ".xhtml"),
     lambda content: bool(_BEGINNING.match(decode_text(content[:_DETECTION_BYTES]))),
     convert_html_file,
-    "html 1",
+    "html 2",
     has_weak_signature=True,
 )

@@ -29,4 +29,4 @@ def convert_mail(content: bytes, name: str) -> ConvertedFile:
     return ConvertedFile(convert_html_to_pdf(markup, name, obeys_styles=False), mail.is_damaged)
 
 
-FORMAT = define_converted_format("EML", MAIL_SUFFIXES, has_mail_signature, convert_mail, "mail 1")
+FORMAT = define_converted_format("EML", MAIL_SUFFIXES, has_mail_signature, convert_mail, "mail 2")

@@ -56,7 +56,7 @@ def convert_text(content: bytes, name: str) -> ConvertedFile:
 
 
 FORMAT = define_converted_format(
-    "TXT", (".txt", ".text"), is_plain_text, convert_text, "text 1", has_weak_signature=True
+    "TXT", (".txt", ".text"), is_plain_text, convert_text, "text 2", has_weak_signature=True
 )
 
 
