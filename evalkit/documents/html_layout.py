@@ -24,7 +24,7 @@ _MAX_PAGE_WIDTH = 14_400
 _STYLE = (
     "body{font-family:sans-serif;font-size:10pt;line-height:1.3}"
     "p,li,div{overflow-wrap:break-word}"
-    "td *,th *{overflow-wrap:normal}"  # else columns become narrower than their words
+    "td,th,td *,th *{overflow-wrap:normal}"  # else columns become narrower than their words
     ".unbroken{white-space:nowrap}"
     ".page-break{page-break-before:always}"
     "table{border-collapse:collapse}"
@@ -69,6 +69,9 @@ def lay_out_html(root: Any, name: str, styles: str = "") -> bytes:
     """
     if not root.text_content().strip() and root.find(".//img") is None:
         raise build_empty_error(name)
+    for caption in root.findall(".//table/caption"):  # MuPDF would set it below the table
+        caption.tag = "p"
+        caption.getparent().addprevious(caption)
     # MuPDF decodes entities twice, and breaks lines after slashes and hyphens, where units and numbers must be whole.
     markup = lxml.html.tostring(root, encoding="unicode").replace("&amp;", "&amp;amp;")
     markup = PATTERNS["tag_or_breakable_word"].sub(lambda m: m[1] or f'<span class="unbroken">{m[2]}</span>', markup)

@@ -64,13 +64,17 @@ def read_text(content: bytes, name: str) -> str:
 
 @pytest.mark.parametrize("charset", ["iso-8859-1", "windows-1252", "iso-8859-15"])
 def test_utf_8_that_is_declared_as_another_charset_is_read(charset: str) -> None:
-    content = mail(f"From: a@b.invalid\nContent-Type: text/plain; charset={charset}", "\r\n\r\nTemperature 38 °C in Malmö\r\n")
+    content = mail(
+        f"From: a@b.invalid\nContent-Type: text/plain; charset={charset}", "\r\n\r\nTemperature 38 °C in Malmö\r\n"
+    )
     assert "38 °C in Malmö" in read_text(content, "note.eml")
     assert "38 °C in Malmö" in read_text(content.decode("utf-8").encode("cp1252"), "note.eml")
 
 
 def test_deleted_text_of_a_clinical_document_is_not_read() -> None:
-    narrative = 'Penicillin <content revised="delete">mild </content><content revised="insert">severe</content> reaction'
+    narrative = (
+        'Penicillin <content revised="delete">mild </content><content revised="insert">severe</content> reaction'
+    )
     assert "Penicillin severe reaction" in read_text(cda(section("Allergies", narrative)).encode(), "note.xml")
 
 
@@ -90,3 +94,9 @@ def test_an_encrypted_mail_is_named(content_type: str, is_encrypted: bool) -> No
     with pytest.raises(DocumentError) as refused:
         read_text(content, "note.eml")
     assert refused.value.code == "READER-ENCRYPTED"
+
+
+def test_tables_keep_words_whole_and_captions_above() -> None:
+    rows = "<tr><th>Drug</th><th>Dose</th><th>Until</th></tr><tr><td>Apixaban</td><td>5 mg</td><td></td></tr>"
+    page = f"<html><body><div><table><caption>Current</caption><tbody>{rows}</tbody></table></div></body></html>"
+    assert read_text(page.encode(), "list.html").split() == "Current Drug Dose Until Apixaban 5 mg".split()

@@ -266,7 +266,7 @@ FORMAT = define_converted_format(
     (".docx", ".docm", ".dotx"),
     lambda content: content.startswith(b"PK\3\4") and b"word/document" in content,
     convert_docx,
-    "docx 1",
+    "docx 2",
 )
 
 
