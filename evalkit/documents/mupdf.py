@@ -167,7 +167,7 @@ def _find_page_xrefs(document: Any) -> list[int]:
 
 
 def _has_lost_page(document: Any, page_xrefs: list[int]) -> bool:
-    """Return True if the tree lists one page twice while another page of the file is in no tree."""
+    """Return True if a page is listed twice and another page of the file never."""
     listed_xrefs = set(page_xrefs)
     return len(listed_xrefs) < len(page_xrefs) and any(
         document.xref_get_key(xref, "Type")[1] == "/Page"
