@@ -188,7 +188,7 @@ class LocalOutputFolder(OutputFolder):
 
     @staticmethod
     def get_permission_remedy(root: Path) -> str:
-        """Return advice if other users of this machine can read files under ``root``."""
+        """Return advice if other users can read or change files under ``root``."""
         return f"Run: chmod -R g-w,o= {shlex.quote(str(root))}"
 
     @override
